@@ -1,0 +1,129 @@
+"""Domain names: labels, reversed paths, reverse names, record labels.
+
+`labels` run left to right, a `path` right to left; both are tuples of lower-case bytes
+without the root.  A name's wire form is RFC 1035 3.1, without compression, root included.
+"""
+
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Final
+
+Labels = tuple[bytes, ...]
+
+LONGEST_NAME: Final = 255
+"""Octets of the longest name on the wire, its root label included (RFC 1035 2.3.4)."""
+
+_DNS_1123_LABEL = re.compile(rb"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_DNS_NAME_LABEL = re.compile(rb"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_FNV_OFFSET = 0x811C9DC5
+_FNV_PRIME = 0x01000193
+IN_ADDR_ARPA: Final[Labels] = (b"in-addr", b"arpa")
+IP6_ARPA: Final[Labels] = (b"ip6", b"arpa")
+
+
+def is_dns_1123_label(label: bytes) -> bool:
+    """Whether a lower-case label is what Kubernetes calls a DNS-1123 label (RFC 1123 2.1)."""
+    return _DNS_1123_LABEL.fullmatch(label) is not None
+
+
+def parse_domain(text: str, *, underscores: bool = False) -> Labels:
+    """Return the labels of a domain name written by a person, lower-cased.
+
+    A final dot may stand or not.  Each label is a DNS-1123 label, with `underscores` also
+    `_`.  Raises ValueError with the reason; the root alone is no domain.
+    """
+    if not text.isascii():
+        raise ValueError(f"{text!r} is not ASCII; write an international name in its xn-- form")
+    labels = tuple(text.lower().removesuffix(".").encode().split(b"."))
+    pattern = _DNS_NAME_LABEL if underscores else _DNS_1123_LABEL
+    for label in labels:
+        if not label:
+            raise ValueError(f"{text!r} has an empty label")
+        if not pattern.fullmatch(label):
+            raise ValueError(f"{text!r}: {label.decode()!r} is not a DNS label")
+    if len(to_wire(labels)) > LONGEST_NAME:
+        raise ValueError(f"{text!r} is longer than 253 characters")
+    return labels
+
+
+def to_wire(labels: Labels) -> bytes:
+    """Return the uncompressed wire form; each label must have 1 to 63 octets."""
+    return b"".join([bytes((len(label),)) + label for label in labels]) + b"\0"
+
+
+def to_text(labels: Labels) -> str:
+    """Return the name fully qualified, with its final dot; octets outside ASCII escaped (RFC 4343 2.1)."""
+    return "".join(_escape(label) + "." for label in labels) or "."
+
+
+def _escape(label: bytes) -> str:
+    if label.replace(b"-", b"").replace(b"_", b"").isalnum():
+        return label.decode("ascii")
+    return "".join(
+        f"\\{octet:03d}" if not 0x21 <= octet <= 0x7E else f"\\{octet:c}" if octet in b'.\\"' else chr(octet)
+        for octet in label
+    )
+
+
+def pack_address(text: str) -> bytes:
+    """Return an IPv4 or IPv6 address packed; raises ValueError for anything else, zone ids included."""
+    address = ip_address(text)
+    if isinstance(address, IPv6Address) and address.scope_id is not None:
+        raise ValueError(f"{text!r} has a zone id")
+    return address.packed
+
+
+def address_text(packed: bytes) -> str:
+    """Return the canonical text of a packed address (RFC 5952 for IPv6)."""
+    return (
+        f"{packed[0]}.{packed[1]}.{packed[2]}.{packed[3]}" if len(packed) == 4 else str(IPv6Address(packed))
+    )
+
+
+def reverse_labels(packed: bytes) -> Labels:
+    """Return the name in in-addr.arpa or ip6.arpa of a packed address (RFC 1035 3.5, RFC 3596 2.5)."""
+    if len(packed) == 4:
+        return (*(b"%d" % octet for octet in reversed(packed)), *IN_ADDR_ARPA)
+    return (*(b"%c" % nibble for nibble in reversed(packed.hex().encode())), *IP6_ARPA)
+
+
+def address_of_reverse(labels: Labels) -> bytes | None:
+    """Return the packed address that a reverse name stands for, or None when it is no full one."""
+    if labels[-2:] == IN_ADDR_ARPA and len(labels) == 6:
+        try:
+            return IPv4Address(b".".join(labels[3::-1]).decode()).packed
+        except ValueError:
+            return None
+    if labels[-2:] == IP6_ARPA and len(labels) == 34 and all(len(label) == 1 for label in labels[:32]):
+        try:
+            return bytes.fromhex(b"".join(labels[31::-1]).decode())
+        except ValueError:
+            return None
+    return None
+
+
+def pod_address(label: bytes) -> bytes | None:
+    """Return the packed address that the first label of a pod name spells, or None.
+
+    `10-244-1-20` and, with dashes for colons, `fd00-244-3--30` (DNS spec 2.3.1).
+    """
+    text = label.decode("latin-1")
+    for separator in ".:":
+        try:
+            return pack_address(text.replace("-", separator))
+        except ValueError:
+            continue
+    return None
+
+
+def record_label(address: str, port: int = 0) -> bytes:
+    """Return the label that names an address or port record without a hostname.
+
+    The original hashes the printed form of its record, which includes its TTL of 30 whatever
+    the flags say; the same text is hashed here so that names survive a migration.
+    """
+    text = f"&{{{address} {port} 10 10  false 30 0  }}"
+    value = _FNV_OFFSET
+    for octet in text.encode():
+        value = (value ^ octet) * _FNV_PRIME & 0xFFFFFFFF
+    return f"{value:x}".encode().hex().encode()

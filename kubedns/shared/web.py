@@ -1,0 +1,59 @@
+"""One HTTP listener on every address of both families, used by all three programs."""
+
+import errno
+import socket
+
+from aiohttp import web
+
+
+class PortBusyError(OSError):
+    """The port of a listener is taken; the text names it and what it was for."""
+
+
+def listening_sockets(port: int, purpose: str) -> list[socket.socket]:
+    """Return listening TCP sockets on `0.0.0.0` and, where the host has IPv6, `[::]`.
+
+    With port 0 both get the same free port.  Raises PortBusyError when the port is taken,
+    and OSError for any other reason.
+    """
+    four = _listen(socket.AF_INET, "0.0.0.0", port, purpose)
+    sockets = [four]
+    if socket.has_ipv6:
+        try:
+            sockets.append(_listen(socket.AF_INET6, "::", four.getsockname()[1], purpose))
+        except PortBusyError:
+            four.close()
+            raise
+        except OSError:
+            return sockets  # a host without IPv6 has nothing to listen on
+    return sockets
+
+
+def _listen(family: socket.AddressFamily, host: str, port: int, purpose: str) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind((host, port))
+        listener.listen(128)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortBusyError(f"port {port} for {purpose} is in use by another process") from error
+        raise
+    return listener
+
+
+async def serve(app: web.Application, port: int, purpose: str) -> tuple[web.AppRunner, int]:
+    """Serve an application on `port` of both families; return its runner and the actual port.
+
+    The caller ends it with `await runner.cleanup()`.  Raises as `listening_sockets`.
+    """
+    sockets = listening_sockets(port, purpose)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+    await runner.setup()
+    for listener in sockets:
+        await web.SockSite(runner, listener).start()
+    return runner, sockets[0].getsockname()[1]
