@@ -7,6 +7,7 @@ not the reply to this question is ignored until the deadline (RFC 5452 4 and 9.1
 """
 
 import asyncio
+import os
 import secrets
 import struct
 
@@ -116,7 +117,7 @@ async def _over_tcp(wire: bytes, server: Server) -> bytes:
 
 
 def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+    return os.strerror(error.errno).lower() if error.errno else str(error)
 
 
 def is_reply_to(reply_wire: bytes, query_wire: bytes) -> bool:
