@@ -1,0 +1,7 @@
+"""`python -m healthz`."""
+
+import sys
+
+from healthz.app import main
+
+sys.exit(main())

@@ -1,0 +1,66 @@
+"""One question to one DNS server -> an Outcome.
+
+Healthy is NOERROR with at least one record in the answer, and nothing else.  The type CH asks
+TXT in class CHAOS, which kubedns and dnsmasq answer by themselves.  Differs: the original asks
+ANY by default, which servers may refuse (RFC 8482), and takes any reply for a good one.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import dnslib
+
+from healthz.results import Outcome
+from healthz.schedule import Clock
+from kubedns.shared.exchange import DNSExchangeError, exchange
+from kubedns.shared.servers import ServerAddress
+
+QTYPES: Final = ("A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT")
+CHAOS: Final = "CH"
+
+_SHOWN_RECORDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What to ask: `qtype` is one of QTYPES or CHAOS, `interval` is in seconds."""
+
+    label: str
+    server: ServerAddress
+    name: str
+    interval: float
+    qtype: str
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that the server has to answer; below the interval."""
+        return min(0.8 * self.interval, 5.0)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.qtype} at {self.server}"
+
+
+async def ask(probe: Probe, clock: Clock) -> Outcome:
+    """Ask once; the duration is the time to the reply, None when there was none."""
+    qtype, qclass = ("TXT", "CH") if probe.qtype == CHAOS else (probe.qtype, "IN")
+    question = dnslib.DNSRecord.question(probe.name, qtype, qclass)
+    begun = clock()
+    try:
+        reply = await exchange(question, (probe.server.host, probe.server.port), probe.timeout)
+    except DNSExchangeError as error:
+        return Outcome(clock(), None, str(error))
+    finished = clock()
+    return Outcome(finished, finished - begun, _failure(probe, reply), _answer(reply))
+
+
+def _failure(probe: Probe, reply: dnslib.DNSRecord) -> str | None:
+    rcode = dnslib.RCODE.forward.get(reply.header.rcode, f"RCODE {reply.header.rcode}")
+    if reply.header.rcode != 0:
+        return f"{rcode} for {probe}"
+    return None if reply.rr else f"NOERROR without an answer for {probe}"
+
+
+def _answer(reply: dnslib.DNSRecord) -> bytes:
+    shown = [str(record.rdata) for record in reply.rr[:_SHOWN_RECORDS]]
+    more = len(reply.rr) - len(shown)
+    return (", ".join(shown) + (f" and {more} more" if more else "")).encode()
