@@ -1,0 +1,154 @@
+"""Builds the nanny's parts, orders their start and stop, turns signals into events.
+
+In: the command line, signals.  Out: the exit status, see `--help`.  The first SIGTERM lets
+dnsmasq answer on for the lame-duck time; a second one, and SIGINT, end it at once.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from functools import partial
+
+import kubedns
+from kubedns.shared.flags import UsageError
+from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
+from kubedns.shared.tasks import cancel, spawn
+from kubedns.shared.web import serve
+from nanny.arguments import changed_user, fixed_arguments
+from nanny.hosts import HostsFile, open_hosts
+from nanny.keeper import Keeper
+from nanny.metrics import Metrics
+from nanny.options import PROGRAM, Options, from_argv, help_text
+from nanny.reaper import Reaper
+from nanny.reload import EXIT_FAILED, Reloader, StartFailure
+from nanny.supervisor import StatisticsDue, Stop
+from nanny.trial import refusal
+
+_log = logging.getLogger(__name__)
+
+
+def main() -> int:
+    """Run the nanny; return its exit status."""
+    try:
+        options = from_argv(sys.argv[1:])
+    except UsageError as error:
+        sys.stderr.write(f"{PROGRAM}: {error}\nTry '{PROGRAM} --help'.\n")
+        return 2
+    if options.wants_help or options.wants_version:
+        sys.stdout.write(
+            help_text() if options.wants_help else program_line(PROGRAM, kubedns.__version__) + "\n"
+        )
+        return 0
+    setup_logging(options.verbosity)
+    warn_ignored_flags(options.ignored_flags)
+    try:
+        hosts = open_hosts(options.hosts_directory)
+    except OSError as error:
+        _log.critical("cannot write %s (-hostsDir): %s", options.hosts_directory, error.strerror)
+        return EXIT_FAILED
+    try:
+        return asyncio.run(_run(options, hosts))
+    finally:
+        if hosts is not None:
+            hosts.close()
+
+
+async def _run(options: Options, hosts: HostsFile | None) -> int:
+    return await Nanny(options, hosts).run()
+
+
+class Nanny:
+    """Owns start and stop of one dnsmasq and of all about it; must be made on the running loop."""
+
+    def __init__(self, options: Options, hosts: HostsFile | None) -> None:
+        self._options = options
+        self._metrics = Metrics()
+        self._reaper = Reaper(adopt=True)
+        self._keeper = Keeper(options.dnsmasq, self._reaper, self._metrics)
+        root = os.geteuid() == 0
+        if root and (user := changed_user(options.given)):
+            _log.warning(
+                "dnsmasq changes to user %s: it will survive a nanny that is killed by SIGKILL", user
+            )
+        fixed = fixed_arguments(
+            options.given, root=root, hosts_directory=str(hosts.directory) if hosts is not None else None
+        )
+        trial = partial(refusal, options.dnsmasq, reaper=self._reaper)
+        self._reloader = Reloader(options, fixed, hosts, trial, self._keeper.feed, self._metrics)
+        self._following: asyncio.Task[None] | None = None
+        self._failure: StartFailure | None = None
+        self._stopping = False
+
+    async def run(self) -> int:
+        """Return the exit status once dnsmasq is gone for good."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGCHLD, self._reaper.collect)
+        loop.add_signal_handler(signal.SIGTERM, self._terminate)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        runner = None
+        if self._options.metrics_port:
+            try:
+                runner, port = await serve(
+                    self._metrics.application(), self._options.metrics_port, "metrics (-metricsPort)"
+                )
+            except OSError as error:
+                _log.critical("%s", error)
+                return EXIT_FAILED
+            _log.info("metrics on port %d, at /metrics", port)
+        self._following = spawn(self._follow(), name="follow the configuration")
+        self._following.add_done_callback(self._following_ended)
+        statistics = spawn(self._log_statistics(), name="log statistics")
+        ended = await self._keeper.over
+        await cancel(self._following, statistics)
+        if runner is not None:
+            await runner.cleanup()
+        return self._status(ended)
+
+    def _status(self, ended: str | None) -> int:
+        if self._failure is not None:
+            _log.critical("%s", self._failure.message)
+            return self._failure.status
+        if ended is not None:
+            _log.critical("%s", ended)
+            return EXIT_FAILED
+        _log.info("dnsmasq has ended as asked")
+        return 0
+
+    async def _follow(self) -> None:
+        self._failure = await self._reloader.start()
+        if self._failure is not None:
+            self._keeper.feed(Stop())
+        else:
+            await self._reloader.follow()
+
+    def _following_ended(self, task: "asyncio.Task[None]") -> None:
+        """After a fault of our own: DNS goes on with what it has, if it has anything."""
+        if task.cancelled() or task.exception() is None:
+            return
+        self._metrics.in_effect(complete=False, unresolved=0)
+        if self._keeper.alive:
+            _log.error("changes of the configuration are not followed any more")
+        else:
+            self._failure = StartFailure("dnsmasq was not started", EXIT_FAILED)
+            self._keeper.feed(Stop())
+
+    async def _log_statistics(self) -> None:
+        while self._options.log_interval:
+            await asyncio.sleep(self._options.log_interval)
+            self._keeper.feed(StatisticsDue())
+
+    def _terminate(self) -> None:
+        if self._stopping or not self._keeper.alive or not self._options.lame_duck:
+            self._interrupt()
+            return
+        self._stopping = True
+        _log.info("SIGTERM: dnsmasq goes on answering for %g s", self._options.lame_duck)
+        if self._following is not None:
+            self._following.cancel()
+        asyncio.get_running_loop().call_later(self._options.lame_duck, self._keeper.feed, Stop())
+
+    def _interrupt(self) -> None:
+        self._stopping = True
+        self._keeper.feed(Stop())

@@ -1,0 +1,138 @@
+"""From configuration to the arguments of dnsmasq.
+
+In: the arguments given after `--`, a Config, the addresses of the servers that it names.
+Out: the words after `dnsmasq`.  Pure; the same configuration makes the same words in the same
+order, so that a change of the words is a change of effect.  Source: dnsmasq(8), and the order of
+the original: what is given, then what the configuration adds.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from kubedns.shared.config import Config
+from kubedns.shared.servers import ServerAddress, parse_server
+
+Arguments = tuple[str, ...]
+Addresses = Mapping[str, tuple[str, ...]]
+"""Hostname -> its IP addresses in a stable order; one that did not resolve is not in it."""
+
+REVERSE_DOMAINS: Final = ("in-addr.arpa", "ip6.arpa")
+
+
+def fixed_arguments(given: Sequence[str], *, root: bool, hosts_directory: str | None) -> Arguments:
+    """Return the given arguments and those that the nanny needs.
+
+    `root` says that the nanny runs as root; `hosts_directory` None: there is no place for hosts.
+    """
+    needed: list[str] = []
+    if not _stands(given, "-k", "--keep-in-foreground", "-d", "--no-daemon"):
+        needed.append("--keep-in-foreground")
+    if not _stands(given, "-8", "--log-facility"):
+        needed.append("--log-facility=-")
+    if not _stands(given, "-x", "--pid-file"):
+        needed.append("--pid-file=")
+    if root and not _stands(given, "-u", "--user"):
+        needed.append("--user=root")
+    if root and not _stands(given, "-g", "--group"):
+        needed.append("--group=root")
+    if hosts_directory is not None:
+        needed.append(f"--hostsdir={hosts_directory}")
+    return (*given, *needed)
+
+
+def config_arguments(config: Config, addresses: Addresses) -> Arguments:
+    """Return the arguments that a configuration adds; names without addresses are left out."""
+    words: dict[str, None] = {}
+    for domain, servers in sorted(config.stub_domains.items()):
+        for server in servers:
+            for address in (server.host,) if server.is_ip else addresses.get(server.host, ()):
+                words[f"--server=/{domain}/{_server_word(address, server.port)}"] = None
+    for server in config.upstream_nameservers:
+        words[f"--server={_server_word(server.host, server.port)}"] = None
+    if config.upstream_nameservers:
+        words["--no-resolv"] = None
+    return tuple(words)
+
+
+def server_names(config: Config) -> Mapping[str, tuple[str, ...]]:
+    """Return the hostnames of servers, each with the stub domains that it serves."""
+    names: dict[str, tuple[str, ...]] = {}
+    for domain, servers in sorted(config.stub_domains.items()):
+        for server in servers:
+            if not server.is_ip:
+                names[server.host] = (*names.get(server.host, ()), domain)
+    return names
+
+
+def cluster_domains(given: Sequence[str], kubedns: ServerAddress) -> tuple[str, ...]:
+    """Return the domains that the given arguments send to kube-dns, the reverse zones left out."""
+    domains: dict[str, None] = {}
+    for routed, server in _given_servers(given):
+        if server == kubedns:
+            domains |= dict.fromkeys(routed)
+    return tuple(domain for domain in domains if domain not in REVERSE_DOMAINS)
+
+
+def conflicts(given: Sequence[str], config: Config) -> tuple[str, ...]:
+    """Return warnings about given arguments that compete with the configuration's servers."""
+    warnings: list[str] = []
+    for routed, server in _given_servers(given):
+        if not routed and config.upstream_nameservers:
+            warnings.append(
+                f"upstreamNameservers share all names with the given argument --server={server}, which dnsmasq "
+                "asks as well; route only the cluster domain there, with --server=/domain/ip#port"
+            )
+        warnings += [
+            f"stubDomains: {domain} is also routed to {server} by a given argument; dnsmasq asks either"
+            for domain in sorted(config.stub_domains.keys() & set(routed))
+        ]
+    return tuple(warnings)
+
+
+def changed_user(given: Sequence[str]) -> str | None:
+    """Return the user that dnsmasq, started by root, is told to become, None when it stays root."""
+    words = iter(given)
+    user = ""
+    for word in words:
+        if word in {"-u", "--user"}:
+            user = next(words, "")
+        elif word.startswith("--user="):
+            user = word.removeprefix("--user=")
+        elif word.startswith("-u"):
+            user = word[2:]
+    return user if user not in {"", "root"} else None
+
+
+def _server_word(address: str, port: int) -> str:
+    return f"{address}#{port}"
+
+
+def _stands(given: Sequence[str], short: str, long: str, *others: str) -> bool:
+    """Whether one of the options is among the words, with or without a value in the same word."""
+    for word in given:
+        name = word.partition("=")[0]
+        if name in (short, long, *others) or (word.startswith(short) and not word.startswith("--")):
+            return True
+    return False
+
+
+def _given_servers(given: Sequence[str]) -> Iterator[tuple[tuple[str, ...], ServerAddress]]:
+    """Yield the domains (none: all names) and the server of each `--server` or `--local`."""
+    words = iter(given)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word in {"--server", "--local", "-S"}:
+            value = next(words, "")
+        elif word.startswith("-S"):
+            value = word[2:].removeprefix("=")
+        elif name not in {"--server", "--local"} or not equals:
+            continue
+        *domains, target = value.removeprefix("/").split("/") if value.startswith("/") else [value]
+        address, _, port = target.partition("@")[0].partition("#")
+        try:
+            server = parse_server(
+                f"[{address}]:{port or 53}" if ":" in address else f"{address}:{port or 53}", hostnames=True
+            )
+        except ValueError:
+            continue  # for dnsmasq to judge: `/domain/` alone is a local domain
+        yield tuple(domain.lower().removesuffix(".") for domain in domains), server

@@ -1,0 +1,223 @@
+"""The life of the dnsmasq child, as a state machine.
+
+In: events, one at a time.  Out: the actions to carry out, in order.  Pure: no process, no clock.
+Invariants: at most one child; a child is only spawned when there is none; after End nothing
+follows.
+
+    STARTING  no child yet, or one that does not answer yet, or the pause before another try
+    RUNNING   the child is up
+    STOPPING  the child was told to end: for other arguments, or for good
+    EXITED    nothing is left
+
+Differs: the original starts the next dnsmasq while the last one still holds the port.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from nanny.arguments import Arguments
+
+FIRST_RETRY: Final = 0.01
+LONGEST_RETRY: Final = 1.0
+"""Seconds between tries on a busy port: doubled from the first to the longest."""
+
+
+class State(Enum):
+    """Where the child stands."""
+
+    STARTING = auto()
+    RUNNING = auto()
+    STOPPING = auto()
+    EXITED = auto()
+
+
+class Reason(Enum):
+    """Why a child is spawned; the value is the label of the metric."""
+
+    START = "start"
+    CONFIG = "config"
+    PORT_BUSY = "port_busy"
+    FALLBACK = "fallback"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The child shall run with these arguments."""
+
+    arguments: Arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The child answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The child and its whole process group are gone; `how` is for a person."""
+
+    how: str
+    port_busy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RetryDue:
+    """The pause before another try is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraceOver:
+    """The child was told to end and has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the child and then everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsChanged:
+    """The hosts file was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsDue:
+    """The child shall log its statistics."""
+
+
+Event = Wanted | Ready | Exited | RetryDue | GraceOver | Stop | HostsChanged | StatisticsDue
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """Start a child."""
+
+    arguments: Arguments
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    """Tell the child to end, and report GraceOver when it has not after the grace time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Kill the child's process group."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAfter:
+    """Report RetryDue after some seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClearCache:
+    """Make the child forget cached answers and read its hosts again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogStatistics:
+    """Make the child log its statistics."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """All is over; `failure` says why when it was not asked for."""
+
+    failure: str | None
+
+
+Action = Spawn | Terminate | Kill | RetryAfter | ClearCache | LogStatistics | End
+
+
+class Supervisor:
+    """Owns the state of the one child."""
+
+    def __init__(self) -> None:
+        self.state = State.STARTING
+        self._wanted: Arguments | None = None
+        self._current: Arguments | None = None
+        self._good: Arguments | None = None
+        self._alive = False
+        self._final = False
+        self._pause = FIRST_RETRY
+
+    def handle(self, event: Event) -> Sequence[Action]:
+        """Take an event in and return what is to do now."""
+        actions: Sequence[Action] = ()
+        match event:
+            case Wanted(arguments):
+                actions = self._want(arguments)
+            case Ready():
+                self._ready()
+            case Exited():
+                actions = self._exited(event)
+            case RetryDue() if self._pausing:
+                actions = self._spawn(Reason.PORT_BUSY)
+            case GraceOver() if self.state is State.STOPPING:
+                actions = [Kill()]
+            case Stop():
+                actions = self._stop()
+            case HostsChanged() if self.state is State.RUNNING:
+                actions = [ClearCache()]
+            case StatisticsDue() if self.state is State.RUNNING:
+                # Sooner, before its handlers are set, the signal would end dnsmasq.
+                actions = [LogStatistics()]
+            case _:
+                pass
+        return actions
+
+    @property
+    def _pausing(self) -> bool:
+        return self.state is State.STARTING and not self._alive and self._current is not None
+
+    def _want(self, arguments: Arguments) -> Sequence[Action]:
+        if self._final or self.state is State.EXITED:
+            return []
+        self._wanted = arguments
+        if self._current is None:
+            return self._spawn(Reason.START)
+        if self._alive and self.state is not State.STOPPING and arguments != self._current:
+            self.state = State.STOPPING
+            return [Terminate()]
+        return []
+
+    def _ready(self) -> None:
+        if self.state is State.STARTING and self._alive:
+            self.state = State.RUNNING
+            self._good = self._current
+            self._pause = FIRST_RETRY
+
+    def _exited(self, event: Exited) -> Sequence[Action]:
+        self._alive = False
+        if self.state is State.STOPPING and not self._final:
+            return self._spawn(Reason.CONFIG)
+        if self.state is State.STARTING and event.port_busy:
+            pause, self._pause = self._pause, min(2 * self._pause, LONGEST_RETRY)
+            return [RetryAfter(pause)]
+        if self.state is State.STARTING and self._good not in (None, self._current):
+            # dnsmasq took these arguments when it tested them, and failed with them.
+            self._wanted = self._good
+            return self._spawn(Reason.FALLBACK)
+        self.state = State.EXITED
+        return [End(None if self._final else event.how)]
+
+    def _stop(self) -> Sequence[Action]:
+        if self._final or self.state is State.EXITED:
+            return []
+        self._final = True
+        if not self._alive:
+            self.state = State.EXITED
+            return [End(None)]
+        terminated, self.state = self.state is State.STOPPING, State.STOPPING
+        return [] if terminated else [Terminate()]
+
+    def _spawn(self, reason: Reason) -> Sequence[Action]:
+        assert self._wanted is not None
+        self.state, self._current, self._alive = State.STARTING, self._wanted, True
+        return [Spawn(self._wanted, reason)]
