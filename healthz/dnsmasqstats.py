@@ -50,7 +50,7 @@ class DnsmasqStatistics:
         name = _NAMES.get(field, f"{field}.bind")
         question = dnslib.DNSRecord.question(name, "TXT", "CH")
         reply = await exchange(question, (self.server.host, self.server.port), self._timeout)
-        texts = [b"".join(record.rdata.data) for record in reply.rr if record.rtype == dnslib.QTYPE.TXT]
+        texts = [b"".join(record.rdata.data) for record in reply.rr if isinstance(record.rdata, dnslib.TXT)]
         if len(texts) != 1 or not (texts[0].isdigit() and len(texts[0]) <= 20):
             raise _NoStatisticsError(f"{self.server}: no number in the answer to {name}; is it dnsmasq?")
         return int(texts[0])

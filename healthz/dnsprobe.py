@@ -19,6 +19,18 @@ QTYPES: Final = ("A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT")
 CHAOS: Final = "CH"
 
 _SHOWN_RECORDS = 4
+_READABLE = (
+    dnslib.A,
+    dnslib.AAAA,
+    dnslib.CNAME,
+    dnslib.MX,
+    dnslib.NS,
+    dnslib.PTR,
+    dnslib.SOA,
+    dnslib.SRV,
+    dnslib.TXT,
+)
+"""Types that dnslib can always write as text; others it may have parsed and yet fail to write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +73,10 @@ def _failure(probe: Probe, reply: dnslib.DNSRecord) -> str | None:
 
 
 def _answer(reply: dnslib.DNSRecord) -> bytes:
-    shown = [str(record.rdata) for record in reply.rr[:_SHOWN_RECORDS]]
+    shown = [_text(record) for record in reply.rr[:_SHOWN_RECORDS]]
     more = len(reply.rr) - len(shown)
     return (", ".join(shown) + (f" and {more} more" if more else "")).encode()
+
+
+def _text(record: dnslib.RR) -> str:
+    return str(record.rdata) if isinstance(record.rdata, _READABLE) else str(dnslib.QTYPE[record.rtype])

@@ -108,8 +108,8 @@ class HealthCollector(Collector):
             self._name("dnsmasq_max_size"), "Entries dnsmasq's cache can hold.", totals.size
         )
         for name, text, value in (
-            ("hits", "Questions answered from the cache.", totals.hits),
-            ("misses", "Questions passed on to a server.", totals.misses),
+            ("hits", "Questions dnsmasq answered by itself, from its cache.", totals.hits),
+            ("misses", "Questions dnsmasq passed on to a server.", totals.misses),
             ("evictions", "Entries dropped before their time.", totals.evictions),
             ("insertions", "Entries put into the cache.", totals.insertions),
         ):

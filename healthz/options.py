@@ -33,7 +33,7 @@ _SHORTEST_PERIOD = 0.01
 _LONGEST_INTERVAL = 86400.0
 _METRIC_WORD = re.compile(r"[a-zA-Z0-9_]{1,63}")
 _NAMESPACE = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_URL = re.compile(r"/[!-~]*")
+_URL = re.compile(r"/[^\s?#%]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ def _qtype(text: str) -> str:
 
 
 def _path(text: str) -> str:
-    if not _URL.fullmatch(text) or "?" in text or "#" in text:
-        raise ValueError(f"{text!r} is not a path such as /healthz")
+    if not _URL.fullmatch(text):
+        raise ValueError(f"{text!r} is not a path such as /healthz: no spaces, ?, # or %")
     return text
 
 

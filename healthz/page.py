@@ -59,9 +59,9 @@ class Page:
             title=escape(self._title),
             icon=_icon(healthy=state is State.HEALTHY),
             state=state,
-            overall=overall,
+            overall=escape(overall),
             body=f'<h2>Checks</h2><div class="grid">{cards}</div>'
-            + (f'<h2>Around</h2><div class="grid">{around}</div>' if around else ""),
+            + (f'<h2>dnsmasq and kubedns</h2><div class="grid">{around}</div>' if around else ""),
             time=f"{wall:%Y-%m-%d %H:%M:%S}",
             version=__version__,
             uptime=format_duration(round(now - self._started)),
@@ -78,9 +78,14 @@ class Page:
 
 def _overall(checks: Sequence[Check], now: float) -> tuple[State, str]:
     states = [check.verdict(now).state for check in checks]
-    bad = sum(state in {State.FAILED, State.STALE} for state in states)
+    bad = [
+        check.title
+        for check, state in zip(checks, states, strict=True)
+        if state in {State.FAILED, State.STALE}
+    ]
     if bad:
-        return State.FAILED, f"{bad} of {len(checks)} checks {'fails' if bad == 1 else 'fail'}"
+        verb = "fails" if len(bad) == 1 else "fail"
+        return State.FAILED, f"{len(bad)} of {len(checks)} checks {verb}: {', '.join(bad)}"
     if State.WAITING in states:
         return State.WAITING, "Waiting for the first results"
     return State.HEALTHY, "All is well" if len(checks) == 1 else f"All {len(checks)} checks are healthy"
@@ -109,7 +114,8 @@ def _check_card(check: Check, now: float, wall: datetime, *, linked: bool) -> st
 
 
 def _head(title: str, state: str) -> str:
-    return f'<div class="head"><h3>{title}</h3><span class="pill">{escape(state)}</span></div>'
+    pill = f'<span class="pill">{escape(state)}</span>' if state else ""
+    return f'<div class="head"><h3>{title}</h3>{pill}</div>'
 
 
 def _output(outcome: Outcome) -> str:
@@ -120,7 +126,7 @@ def _output(outcome: Outcome) -> str:
 def _last_figures(check: Check, last: Outcome, now: float, wall: datetime) -> list[tuple[str, str]]:
     took = "no reply" if last.duration is None else _span(last.duration)
     rows = [("latency", took), ("last result", f"{_ago(now - last.finished)} ago")]
-    if check.since is not None:
+    if check.since is not None and check.verdict(now).state is not State.STALE:
         word = "healthy" if last.failure is None else "failing"
         begun = wall - timedelta(seconds=now - check.since)
         rows.append((f"{word} since", f"{begun:%b %d %H:%M:%S} ({_ago(now - check.since)})"))
@@ -135,16 +141,15 @@ def _history_caption(check: Check) -> str:
     total = check.successes + check.failures
     return (
         f"Last {shown} runs: {failed or 'none'} failed. "
-        f"In all {total:,} runs, {check.failures or 'none'} failed. Bar height: latency, logarithmic."
+        f"In all {total:,} runs, {check.failures or 'none'} failed."
     )
 
 
 def _dnsmasq_card(dnsmasq: DnsmasqStatistics) -> str:
     tone = "calm" if dnsmasq.failure is None else "failed"
     totals = dnsmasq.cache.totals()
-    state = "read" if dnsmasq.failure is None and totals else "not read"
     parts = [
-        _head("dnsmasq's cache", state),
+        _head("dnsmasq's cache", "not read" if dnsmasq.failure else ""),
         f'<div class="detail">statistics of {escape(str(dnsmasq.server))}</div>',
         f'<p class="reason">{escape(dnsmasq.failure)}</p>' if dnsmasq.failure else "",
     ]
