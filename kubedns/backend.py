@@ -1,25 +1,68 @@
 """What the zone room hands to the answering room: records, and the seam SkyDNS defined.
 
-The backend knows names and records; it knows nothing of messages, sockets or time.
+The backend knows names and records; it knows nothing of messages, sockets or time.  A name
+that does not exist is `None`, a name that exists without records is an empty tuple: the
+difference between NXDOMAIN and NODATA (RFC 2308).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 from kubedns.names import Labels
+
+MOST_RECORDS: Final = 1024
+"""Records that one wildcard lookup collects at most, so that no question holds up the others."""
+
+
+class BackendError(Exception):
+    """The backend cannot tell now; the text says why.  The client gets SERVFAIL."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceRecord:
-    """One record of the tree, as SkyDNS's `Service` with the fields that cluster DNS uses.
+    """One record, as SkyDNS's `Service` with the fields that cluster DNS uses.
 
-    `host` is an address (packed, 4 or 16 bytes) or the labels of another name: an SRV target
-    when `port` is not zero, else the target of a CNAME.  `owner` is the record's own name: the
-    target that an SRV query gets for an address record.
+    `host` is a packed address (4 or 16 bytes), or the labels of another name: an SRV target
+    where there is a `port`, else the target of a CNAME.  `owner` is the record's own name, which
+    an SRV question gets as target; None for an address that is computed from its name or
+    belongs to the zone's name server: no SRV leads there.
     """
 
     host: bytes | Labels
     port: int
-    weight: int
-    owner: Labels
-    priority: int = 10
-    ttl: int = 30
+    owner: Labels | None
+
+
+class Subtree(Protocol):
+    """The names of one Service, replaced as a whole when anything of it changes."""
+
+    packed: dict[bytes, Any] | None
+    """What a reader made of these names: it lives exactly as long as what it was made from."""
+
+    def has(self, path: Labels) -> bool:
+        """Whether the name with this path below the Service exists."""
+
+
+class Backend(Protocol):
+    """What the answering room reads."""
+
+    domain: Labels
+    subtrees: Mapping[bytes, Subtree]
+    """The sub-tree of each Service that has a name, by the wire form of its two labels: service, namespace."""
+
+    def has_federations(self) -> bool:
+        """Whether names with a federation's label exist besides those of the sub-trees."""
+
+    def has_synced(self) -> bool:
+        """Whether every object has been seen once, so that a missing name really is missing."""
+
+    def records(self, name: Labels, exact: bool) -> tuple[ServiceRecord, ...] | None:
+        """Return the records at a name of the domain, None when the name does not exist.
+
+        Unless `exact`, a label `*` is a wildcard; at most MOST_RECORDS come back.
+        Raises BackendError.
+        """
+
+    def reverse_record(self, name: Labels) -> tuple[Labels, ...] | None:
+        """Return the names that a reverse name stands for, in one stable order; None: not ours."""

@@ -1,0 +1,162 @@
+"""What the record server counts, and how Prometheus sees it.
+
+On the way of a question only plain integers are added to; the series are made from them when
+somebody scrapes.  Names, labels and buckets of the `skydns_` series are the original's.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import Final
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+SYSTEMS: Final = ("auth", "cache", "recursive", "reverse", "stub")
+DURATION_BUCKETS: Final = (0.001, 0.003, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+SIZE_BUCKETS: Final = (0, 512, 1024, 1500, 2048, 4096, 8192, 16384, 32768, 65535)
+PROPAGATION_BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+LARGEST_COUNTED_SIZE: Final = 1232
+"""Octets up to which replies are counted by their exact size: all that goes over UDP."""
+
+
+class Outcome(IntEnum):
+    """How a question ended: an index into `SystemCounters.outcomes`."""
+
+    ANSWERED = 0
+    NXDOMAIN = 1
+    NODATA = 2
+    TRUNCATED = 3
+    REFUSED = 4
+    OVERFLOW = 5
+    SERVFAIL = 6
+
+
+_CAUSES = ("", "nxdomain", "nodata", "truncated", "refused", "overflow", "servfail")
+
+
+class Histogram:
+    """Counts of observations by upper bound, and their sum; the last count is that of `+Inf`."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float, times: int = 1) -> None:
+        """Add a value, `times` times."""
+        self.counts[bisect_left(self.bounds, value)] += times
+        self.total += value * times
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Return the cumulative buckets as Prometheus wants them."""
+        seen, buckets = 0, []
+        for bound, count in zip((*map(str, map(float, self.bounds)), "+Inf"), self.counts, strict=True):
+            seen += count
+            buckets.append((bound, float(seen)))
+        return buckets
+
+
+class SystemCounters:
+    """What one system (see SYSTEMS) answered.
+
+    `outcomes` counts answers by `Outcome`, truncated ones and overflows besides their rcode;
+    `sizes[n]` counts replies of n octets.
+    """
+
+    __slots__ = ("durations", "large", "outcomes", "sizes", "timed")
+
+    def __init__(self) -> None:
+        self.outcomes = [0] * len(Outcome)
+        self.sizes = [0] * (LARGEST_COUNTED_SIZE + 1)
+        self.large = Histogram(SIZE_BUCKETS)
+        self.durations = Histogram(DURATION_BUCKETS)
+        self.timed = 0
+
+    def count(self, outcome: int, size: int) -> None:
+        """Count one answer and its size in octets."""
+        self.outcomes[outcome] += 1
+        if size <= LARGEST_COUNTED_SIZE:
+            self.sizes[size] += 1
+        else:
+            self.large.observe(size)
+
+    def answered(self) -> int:
+        """Return the number of answers so far."""
+        outcomes = self.outcomes
+        return sum(outcomes) - outcomes[Outcome.TRUNCATED] - outcomes[Outcome.OVERFLOW]
+
+    def spread(self, seconds: float) -> None:
+        """Share the time of one wake-up evenly among the answers that it gave."""
+        count = self.answered()
+        if new := count - self.timed:
+            self.timed = count
+            self.durations.observe(seconds / new, new)
+
+    def time_one(self, seconds: float) -> None:
+        """Record the duration of one answer that was waited for."""
+        self.timed += 1
+        self.durations.observe(seconds)
+
+    def size_histogram(self) -> Histogram:
+        """Return the sizes of all replies."""
+        merged = Histogram(SIZE_BUCKETS)
+        merged.counts = self.large.counts.copy()
+        merged.total = self.large.total
+        for size, count in enumerate(self.sizes):
+            if count:
+                merged.observe(size, count)
+        return merged
+
+
+class ServerCounters:
+    """The counters of the DNS server, by system."""
+
+    def __init__(self) -> None:
+        self.systems = {system: SystemCounters() for system in SYSTEMS}
+        self.misses = 0
+
+    def note_batch(self, seconds: float) -> None:
+        """Attribute the time of one wake-up of a socket, in which answers were given at once."""
+        for system in ("auth", "reverse"):
+            self.systems[system].spread(seconds)
+
+
+class ServerCollector(Collector):
+    """The original's series, under `skydns_skydns_` unless the environment says otherwise."""
+
+    def __init__(self, counters: ServerCounters, namespace: str, subsystem: str) -> None:
+        self._counters = counters
+        self._prefix = "_".join(part for part in (namespace, subsystem) if part)
+        self._prefix += "_" if self._prefix else ""
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the series from the counters as they stand."""
+        name = self._prefix.__add__
+        requests = CounterMetricFamily(name("dns_request_count"), "Questions answered.", labels=["system"])
+        durations = HistogramMetricFamily(
+            name("dns_request_duration_seconds"), "Time from a question to its answer.", labels=["system"]
+        )
+        sizes = HistogramMetricFamily(name("dns_response_size_bytes"), "Size of answers.", labels=["system"])
+        errors = CounterMetricFamily(
+            name("dns_error_count"), "Answers that are not data, by cause.", labels=["system", "cause"]
+        )
+        misses = CounterMetricFamily(
+            name("dns_cachemiss_count"), "Answers that were not kept from before.", labels=["cache"]
+        )
+        for system, counted in self._counters.systems.items():
+            requests.add_metric([system], counted.answered())
+            durations.add_metric([system], counted.durations.buckets(), counted.durations.total)
+            size_histogram = counted.size_histogram()
+            sizes.add_metric([system], size_histogram.buckets(), size_histogram.total)
+            for cause, count in zip(_CAUSES, counted.outcomes, strict=True):
+                if cause:
+                    errors.add_metric([system, cause], count)
+        misses.add_metric(["response"], self._counters.misses)
+        yield from (requests, durations, sizes, errors, misses)

@@ -1,0 +1,271 @@
+"""Question -> what the zone has to say: the rules of cluster DNS, without sockets or waiting.
+
+In: a query for a name that is ours, and the backend.  Out: an `Answer`, or, where an alias leads
+out of the zone, a `Chain` that somebody else must take further.  Source: DNS-Based Service
+Discovery 1.1.0; RFC 1034 3.6.2 (aliases), RFC 2308 (negative answers), RFC 6604 (the rcode speaks
+of the last name), RFC 8020 (NXDOMAIN means nothing below); SkyDNS for the SRV weights.
+"""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from kubedns.backend import Backend, ServiceRecord
+from kubedns.names import Labels
+from kubedns.skydns import wire
+from kubedns.skydns.response import Answer
+from kubedns.skydns.rrset import Rdata, RRset, address_rrset, name_rrset, soa_rrset, srv_rdata, txt_rrset
+from kubedns.skydns.upstream_records import Resolution, UpstreamRecord
+
+DNS_SCHEMA_VERSION: Final = b"1.1.0"
+"""Of the DNS-Based Service Discovery specification; the TXT record at dns-version."""
+MOST_LINKS: Final = 8
+SOA_TTL: Final = 3600
+_KEPT_TYPES = frozenset((wire.A, wire.AAAA, wire.SRV))
+_ADDRESS_SIZE: Final = {wire.A: 4, wire.AAAA: 16}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How the zone is served: TTLs in seconds, and whether `*` is a wildcard."""
+
+    ttl: int = 30
+    negative_ttl: int = 60
+    wildcards: bool = True
+
+
+@dataclass(slots=True)
+class Chain:
+    """An alias followed so far: the CNAME records, the name that it leads to now, the names seen."""
+
+    qtype: int
+    target: Labels
+    links: list[RRset] = field(default_factory=list)
+    seen: set[Labels] = field(default_factory=set)
+
+    def broken(self) -> bool:
+        """Whether it turns back on itself or is too long."""
+        return self.target in self.seen or len(self.links) > MOST_LINKS
+
+
+class ZoneAnswers:
+    """Answers for one zone.  `serial` is the SOA's, set from outside as time passes."""
+
+    def __init__(self, backend: Backend, policy: Policy) -> None:
+        self._backend = backend
+        self._policy = policy
+        self._zone = backend.domain
+        self.serial = 0
+
+    def owns(self, name: Labels) -> bool:
+        """Whether a lower-case name is in the cluster domain."""
+        return name[-len(self._zone) :] == self._zone
+
+    def resolve(self, name: Labels, qtype: int) -> Answer | Chain:
+        """Answer a question for a name of the zone.  Raises BackendError."""
+        return self.follow(Chain(qtype, name))
+
+    def follow(self, chain: Chain) -> Answer | Chain:
+        """Take a chain further, whose target is in the zone.  Raises BackendError."""
+        while True:
+            found = self._at(chain.target, chain.qtype, asked=not chain.links)
+            if isinstance(found, Answer):
+                return self._complete(chain, found)
+            self._step(chain, found)
+            if chain.broken():
+                return Answer(wire.SERVFAIL)
+            if not self.owns(chain.target):
+                return chain
+
+    def reverse(self, name: Labels, qtype: int) -> Answer | None:
+        """Answer a question for a reverse name; None where no address of ours has it."""
+        names = self._backend.reverse_record(name)
+        if names is None:
+            return None
+        if qtype == wire.PTR:
+            return Answer(answer=[name_rrset(name, wire.PTR, self._policy.ttl, names)])
+        return Answer(authority=[self._soa(name, self._policy.negative_ttl)])
+
+    def absorb(self, chain: Chain, said: Resolution) -> Answer | Chain:
+        """Add what an upstream said of a chain's target.
+
+        Its records follow the chain's with their owners, TTLs capped at our own.  A Chain comes
+        back where its last alias leads into the zone again.
+        """
+        records = [record for record in said.records if record.rtype in (wire.CNAME, chain.qtype)]
+        while (alias := _alias_of(chain.target, records)) is not None and chain.qtype != wire.CNAME:
+            target = _lower(alias.target)
+            chain.seen.add(chain.target)
+            chain.links.append(self._upstream_rrset(alias.owner, wire.CNAME, [alias.record]))
+            chain.target = target
+            if chain.broken():
+                return Answer(wire.SERVFAIL)
+        if self.owns(chain.target):
+            return chain
+        own = [
+            record
+            for record in records
+            if record.rtype == chain.qtype and _lower(record.owner) == chain.target
+        ]
+        found = Answer(said.rcode if said.rcode in (wire.NOERROR, wire.NXDOMAIN) else wire.SERVFAIL)
+        if own:
+            found.answer = [self._upstream_rrset(own[0].owner, chain.qtype, own)]
+        elif said.soa is not None and found.rcode != wire.SERVFAIL:
+            found.authority = [self._upstream_rrset(said.soa.owner, wire.SOA, [said.soa])]
+        return self._complete(chain, found)
+
+    def negative(self, rcode: int) -> Answer:
+        """Return NXDOMAIN, or NODATA for NOERROR, with the zone's SOA (RFC 2308 2)."""
+        return Answer(rcode, authority=[self._soa(self._zone, self._policy.negative_ttl)])
+
+    def _complete(self, chain: Chain, found: Answer) -> Answer:
+        if not chain.links:
+            return found
+        turned = [_turn(rrset) for rrset in found.answer]
+        return replace(found, answer=[*chain.links, *turned], keep=False)
+
+    def _step(self, chain: Chain, target: Labels) -> None:
+        chain.seen.add(chain.target)
+        chain.links.append(name_rrset(chain.target, wire.CNAME, self._policy.ttl, (target,)))
+        chain.target = target
+
+    def _at(self, name: Labels, qtype: int, *, asked: bool) -> Answer | Labels:
+        """Return what is at one name of the zone, or the target of the alias there.
+
+        Only in the name that was asked for is `*` a wildcard.  Of several records that it finds
+        the aliases are left out, as one name cannot have two (RFC 2181 10.1).
+        """
+        if name == self._zone:
+            return self._apex(qtype)
+        if qtype == wire.TXT and name == (b"dns-version", *self._zone):
+            return Answer(answer=[txt_rrset(name, self._policy.ttl, DNS_SCHEMA_VERSION)])
+        wild = asked and self._policy.wildcards and b"*" in name
+        records = self._backend.records(name, exact=not wild)
+        if records is None:
+            return self.negative(wire.NXDOMAIN)
+        alias = next((host for host in map(_alias_target, records) if host), None)
+        if alias is not None:
+            records = tuple(record for record in records if not _alias_target(record))
+            if not records:
+                own = name_rrset(name, wire.CNAME, self._policy.ttl, (alias,))
+                return Answer(answer=[own]) if qtype == wire.CNAME else alias
+        found = self._typed(name, qtype, records)
+        if wild:
+            return replace(found, answer=[_turn(rrset) for rrset in found.answer], keep=False)
+        return found
+
+    def _typed(self, name: Labels, qtype: int, records: Sequence[ServiceRecord]) -> Answer:
+        answer = Answer(keep=qtype in _KEPT_TYPES)
+        if qtype in _ADDRESS_SIZE:
+            addresses = tuple(dict.fromkeys(self._addresses(records, _ADDRESS_SIZE[qtype])))
+            if addresses:
+                answer.answer = [address_rrset(name, qtype, self._policy.ttl, addresses)]
+        elif qtype == wire.SRV:
+            answer.answer, answer.additional = self._srv(name, records)
+        if not answer.answer:
+            answer.authority = self.negative(wire.NOERROR).authority
+        return answer
+
+    def _addresses(self, records: Iterable[ServiceRecord], size: int) -> Iterable[bytes]:
+        """Yield the addresses of one family; an SRV record has those of its target."""
+        targets: dict[Labels, None] = {}
+        for record in records:
+            if isinstance(record.host, bytes):
+                if len(record.host) == size:
+                    yield record.host
+            else:
+                targets[record.host] = None
+        for target in targets:
+            for record in self._backend.records(target, exact=True) or ():
+                if isinstance(record.host, bytes) and len(record.host) == size:
+                    yield record.host
+
+    def _srv(self, name: Labels, records: Sequence[ServiceRecord]) -> tuple[list[RRset], list[RRset]]:
+        """Return the SRV records and the addresses of their targets.
+
+        An address record has port 0 and itself as target.  Weights share 100 among the records
+        before equal ones merge, as in SkyDNS.
+        """
+        named = [record for record in records if record.owner is not None]
+        if not named:
+            return [], []
+        weight = 100 // len(named)
+        targets: dict[Labels, list[bytes]] = {}
+        rdatas: dict[Rdata, None] = {}
+        for record in named:
+            target = record.host if isinstance(record.host, tuple) else record.owner
+            assert target is not None
+            rdatas[srv_rdata(weight, record.port, target)] = None
+            known = targets.setdefault(target, [])
+            if isinstance(record.host, bytes):
+                known.append(record.host)
+        answer = [RRset(name, wire.SRV, self._policy.ttl, tuple(rdatas))]
+        if sum(len(part) for rdata in rdatas for part in rdata) > wire.LARGEST_MESSAGE:
+            return answer, []
+        return answer, [rrset for target, known in targets.items() for rrset in self._glue(target, known)]
+
+    def _glue(self, target: Labels, known: Sequence[bytes]) -> Iterable[RRset]:
+        if not known:
+            records = self._backend.records(target, exact=True) or ()
+            known = [record.host for record in records if isinstance(record.host, bytes)]
+        for rtype, size in _ADDRESS_SIZE.items():
+            addresses = tuple(dict.fromkeys(address for address in known if len(address) == size))
+            if addresses:
+                yield address_rrset(target, rtype, self._policy.ttl, addresses)
+
+    def _apex(self, qtype: int) -> Answer:
+        if qtype == wire.SOA:
+            return Answer(answer=[self._soa(self._zone, SOA_TTL)])
+        if qtype != wire.NS:
+            return self.negative(wire.NOERROR)
+        server = (b"ns", b"dns", *self._zone)
+        return Answer(
+            answer=[name_rrset(self._zone, wire.NS, self._policy.ttl, (server,))],
+            additional=list(self._glue(server, ())),
+        )
+
+    def _soa(self, owner: Labels, ttl: int) -> RRset:
+        return soa_rrset(owner, self._zone, ttl, self.serial, self._policy.negative_ttl)
+
+    def _upstream_rrset(self, owner: Labels, rtype: int, records: Sequence[UpstreamRecord]) -> RRset:
+        ttl = min(self._policy.ttl, *(record.ttl for record in records))
+        return RRset(owner, rtype, ttl, tuple(dict.fromkeys((record.rdata,) for record in records)))
+
+
+def _alias_target(record: ServiceRecord) -> Labels:
+    """Return the target of a record that is an alias, else the empty name."""
+    return record.host if isinstance(record.host, tuple) and not record.port else ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Alias:
+    record: UpstreamRecord
+    owner: Labels
+    target: Labels
+
+
+def _alias_of(name: Labels, records: Iterable[UpstreamRecord]) -> _Alias | None:
+    """Return the CNAME record of a name among an upstream's records."""
+    for record in records:
+        if record.rtype == wire.CNAME and _lower(record.owner) == name:
+            return _Alias(record, record.owner, _labels_of(record.rdata))
+    return None
+
+
+def _labels_of(name_wire: bytes) -> Labels:
+    labels, position = [], 0
+    while length := name_wire[position]:
+        labels.append(name_wire[position + 1 : position + 1 + length])
+        position += length + 1
+    return tuple(labels)
+
+
+def _lower(labels: Labels) -> Labels:
+    return tuple(label.lower() for label in labels)
+
+
+def _turn(rrset: RRset) -> RRset:
+    """Return the records beginning anywhere: an answer that is not kept turns by chance."""
+    start = random.randrange(len(rrset.rdatas))
+    return replace(rrset, rdatas=rrset.rdatas[start:] + rrset.rdatas[:start])

@@ -1,0 +1,240 @@
+"""Answer -> message bytes: packed once, fitted to what the asker takes.
+
+A `Packed` answer does not depend on the asker: names point into the question, whose length is
+that of the name, so the same octets serve every question for it, whatever its case.  Where the
+answer is kept for later, its records point nowhere else, so that they can be rotated.
+Source: RFC 1035 4.1, RFC 2181 9 (truncation), RFC 6891 (EDNS).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate, pairwise
+
+from kubedns.metrics import Outcome
+from kubedns.names import Labels, to_wire
+from kubedns.skydns import wire
+from kubedns.skydns.query import Edns, Query, Rejected
+from kubedns.skydns.rrset import RRset
+
+_LARGEST_POINTER = 0x3FFF
+Heads = tuple[bytes, bytes]
+"""Flags and counts of a header, for RD clear and RD set."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a question gets.  `keep`: made from nothing but the names of the asked Service."""
+
+    rcode: int = wire.NOERROR
+    authoritative: bool = True
+    answer: list[RRset] = field(default_factory=list)
+    authority: list[RRset] = field(default_factory=list)
+    additional: list[RRset] = field(default_factory=list)
+    keep: bool = False
+
+
+@lru_cache(maxsize=4096)
+def heads(flags: int, answers: int, authorities: int, additionals: int) -> Heads:
+    """Return octets 2 to 11 of a response with one question, RD clear and set."""
+    counts = b"".join(count.to_bytes(2) for count in (1, answers, authorities, additionals))
+    return tuple((wire.QR | wire.RA | flags | rd).to_bytes(2) + counts for rd in (0, wire.RD))  # type: ignore[return-value]
+
+
+def opt(edns: Edns, rcode: int = 0) -> bytes:
+    """Return the OPT record of a response (RFC 6891 6.1.3): our own payload size, DO copied."""
+    do = wire.EDNS_DO if edns.do else 0
+    return (
+        b"\0\0\x29" + wire.LARGEST_UDP_PAYLOAD.to_bytes(2) + bytes((rcode >> 4, 0)) + do.to_bytes(2) + b"\0\0"
+    )
+
+
+class Packed:
+    """The sections of a response after its question.
+
+    `answer` holds the answer section, `starts` where each of its records begins (None for fewer
+    than two), `turns` whether they may change places; `rest` is authority and additional section
+    together.  `case_bound`: the octets are right only for a question in lower case.
+    """
+
+    __slots__ = (
+        "additional_at",
+        "answer",
+        "case_bound",
+        "counts",
+        "flags",
+        "heads",
+        "heads_edns",
+        "outcome",
+        "rest",
+        "starts",
+        "turn",
+        "turns",
+    )
+
+    def __init__(
+        self,
+        flags: int,
+        sections: tuple[Sequence[bytes], Sequence[bytes], Sequence[bytes]],
+        *,
+        turns: bool,
+    ) -> None:
+        answer, authority, additional = sections
+        self.flags = flags
+        self.outcome = _outcome(flags & 0xF, bool(answer))
+        self.answer = b"".join(answer)
+        self.starts = _starts(answer)
+        self.case_bound = bool(additional)
+        self.turn = 0
+        self.turns = turns
+        before = b"".join(authority)
+        self.additional_at = len(before)
+        self.rest = before + b"".join(additional)
+        self.counts = (len(answer), len(authority), len(additional))
+        self.heads = heads(flags, *self.counts)
+        self.heads_edns = heads(flags, len(answer), len(authority), len(additional) + 1)
+
+    def turned(self) -> bytes:
+        """Return the answer section, beginning one record later than the last time."""
+        starts = self.starts
+        if starts is None or not self.turns:
+            return self.answer
+        self.turn = turn = (self.turn + 1) % len(starts)
+        start = starts[turn]
+        return self.answer[start:] + self.answer[:start]
+
+    def message(self, query: Query, limit: int) -> tuple[bytes, bool]:
+        """Return the response to one query, at most `limit` octets, and whether it was truncated."""
+        option = opt(query.edns) if query.edns is not None else b""
+        rd = 1 if query.flags & wire.RD else 0
+        return self.fitted(self.turned(), query.message_id, rd, query.question, option, limit)
+
+    def fitted(
+        self, answer: bytes, message_id: bytes, rd: int, question: bytes, option: bytes, limit: int
+    ) -> tuple[bytes, bool]:
+        """Put a response together from an answer section as `turned`: at most `limit` octets.
+
+        Additional records go first, silently; if that is not enough, authority and then whole
+        records of the answer, with TC set (RFC 2181 9).  The second value is whether it is set.
+        """
+        answers, authorities, additionals = self.counts
+        flags, rest = self.flags, self.rest
+        room = limit - wire.HEADER_SIZE - len(question) - len(option)
+        if len(answer) + len(rest) > room:
+            additionals, rest = 0, rest[: self.additional_at]
+        if len(answer) + len(rest) > room:
+            flags, authorities, rest = flags | wire.TC, 0, b""
+            answers, size = self._whole_records(room)
+            answer = answer[:size]
+        head = heads(flags, answers, authorities, additionals + (1 if option else 0))[rd]
+        return b"".join((message_id, head, question, answer, rest, option)), flags & wire.TC != 0
+
+    def _whole_records(self, room: int) -> tuple[int, int]:
+        """Return how many records from the turned answer's first on fit, and their octets."""
+        starts = self.starts
+        if isinstance(starts, range):
+            count = min(room // starts.step, len(starts))
+            return count, count * starts.step
+        count = size = 0
+        for length in _lengths(starts or (0,), len(self.answer), self.turn):
+            if size + length > room:
+                break
+            count, size = count + 1, size + length
+        return count, size
+
+
+def _outcome(rcode: int, answered: bool) -> int:
+    """Return how an answer counts in the metrics."""
+    if rcode == wire.NOERROR:
+        return Outcome.ANSWERED if answered else Outcome.NODATA
+    return {wire.NXDOMAIN: Outcome.NXDOMAIN, wire.REFUSED: Outcome.REFUSED}.get(rcode, Outcome.SERVFAIL)
+
+
+def _lengths(starts: Sequence[int], end: int, turn: int) -> list[int]:
+    """Return the lengths of the records of an answer section, beginning with number `turn`."""
+    lengths = [after - start for start, after in pairwise((*starts, end))]
+    return lengths[turn:] + lengths[:turn]
+
+
+def _starts(records: Sequence[bytes]) -> Sequence[int] | None:
+    if len(records) < 2:
+        return None
+    size = len(records[0])
+    if all(len(record) == size for record in records):
+        return range(0, size * len(records), size)
+    return (0, *accumulate(len(record) for record in records[:-1]))
+
+
+class _Packer:
+    """Packs records behind a question; names are written once and pointed at afterwards.
+
+    A name equal to the question's is the question's, case and all (RFC 4343); other names keep
+    their own case, so they point into the question only where that is in lower case.
+    Records are of the question's class.  With `learn` false only the names of the question are
+    pointed at.
+    """
+
+    def __init__(self, query: Query, *, learn: bool) -> None:
+        self._learn = learn
+        self._position = wire.HEADER_SIZE + len(query.question)
+        self._class_wire = query.question[-2:]
+        self._offsets: dict[Labels, int] = {}
+        if query.is_lower_case():
+            self._remember(query.labels, wire.HEADER_SIZE)
+        else:
+            self._offsets[query.labels] = wire.HEADER_SIZE
+
+    def _remember(self, labels: Labels, position: int) -> None:
+        for index in range(len(labels)):
+            if position > _LARGEST_POINTER:
+                return
+            self._offsets.setdefault(labels[index:], position)
+            position += len(labels[index]) + 1
+
+    def _name(self, labels: Labels, position: int) -> bytes:
+        for index in range(len(labels)):
+            offset = self._offsets.get(labels[index:])
+            if offset is not None:
+                octets = to_wire(labels[:index])[:-1] + (0xC000 | offset).to_bytes(2)
+                break
+        else:
+            octets = to_wire(labels)
+        if self._learn:
+            self._remember(labels, position)
+        return octets
+
+    def section(self, rrsets: Iterable[RRset]) -> list[bytes]:
+        """Return one section, record by record."""
+        records = []
+        for rrset in rrsets:
+            fixed = rrset.rtype.to_bytes(2) + self._class_wire + rrset.ttl.to_bytes(4)
+            for rdata in rrset.rdatas:
+                owner = self._name(rrset.owner, self._position)
+                at = self._position + len(owner) + 10
+                data = b""
+                for part in rdata:
+                    data += part if isinstance(part, bytes) else self._name(part, at + len(data))
+                records.append(owner + fixed + len(data).to_bytes(2) + data)
+                self._position += len(records[-1])
+        return records
+
+
+def pack(query: Query, answer: Answer) -> Packed:
+    """Pack an answer behind the question it belongs to."""
+    packer = _Packer(query, learn=not answer.keep)
+    flags = answer.rcode | (wire.AA if answer.authoritative else 0)
+    return Packed(
+        flags,
+        (packer.section(answer.answer), packer.section(answer.authority), packer.section(answer.additional)),
+        turns=answer.keep,
+    )
+
+
+def rejection(rejected: Rejected) -> bytes:
+    """Return the response to a message that gets nothing but an rcode."""
+    kept = rejected.flags & (wire.OPCODE | wire.RD)
+    flags = wire.QR | wire.RA | kept | (rejected.rcode & 0xF)
+    option = opt(rejected.edns, rejected.rcode) if rejected.edns is not None else b""
+    counts = (1 if rejected.question else 0, 0, 0, 1 if option else 0)
+    header = rejected.message_id + flags.to_bytes(2) + b"".join(count.to_bytes(2) for count in counts)
+    return header + rejected.question + option

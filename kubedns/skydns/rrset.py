@@ -1,0 +1,47 @@
+"""Resource records before they are packed."""
+
+from dataclasses import dataclass
+
+from kubedns.names import Labels, to_wire
+from kubedns.skydns import wire
+
+Rdata = tuple[bytes | Labels, ...]
+"""The parts of one record's data in order: bytes as they are, and names that may be compressed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RRset:
+    """The records of one owner and type; `ttl` in seconds.  Class IN."""
+
+    owner: Labels
+    rtype: int
+    ttl: int
+    rdatas: tuple[Rdata, ...]
+
+
+def address_rrset(owner: Labels, rtype: int, ttl: int, addresses: tuple[bytes, ...]) -> RRset:
+    """Return the A or AAAA records of packed addresses."""
+    return RRset(owner, rtype, ttl, tuple((address,) for address in addresses))
+
+
+def name_rrset(owner: Labels, rtype: int, ttl: int, targets: tuple[Labels, ...]) -> RRset:
+    """Return CNAME, NS or PTR records, whose data is a name that may be compressed (RFC 3597 4)."""
+    return RRset(owner, rtype, ttl, tuple((target,) for target in targets))
+
+
+def srv_rdata(weight: int, port: int, target: Labels, priority: int = 10) -> Rdata:
+    """Return the data of an SRV record; its target is never compressed (RFC 2782)."""
+    numbers = b"".join(number.to_bytes(2) for number in (priority, weight, port))
+    return (numbers + to_wire(target),)
+
+
+def txt_rrset(owner: Labels, ttl: int, text: bytes) -> RRset:
+    """Return a TXT record of one character-string, cut to 255 octets."""
+    return RRset(owner, wire.TXT, ttl, ((bytes((min(len(text), 255),)) + text[:255],),))
+
+
+def soa_rrset(owner: Labels, zone: Labels, ttl: int, serial: int, minimum: int) -> RRset:
+    """Return the SOA of `zone` with the original's timers; `owner` may be a reverse name of ours."""
+    timers = b"".join(number.to_bytes(4) for number in (serial & 0xFFFFFFFF, 28800, 7200, 604800, minimum))
+    rdata: Rdata = ((b"ns", b"dns", *zone), (b"hostmaster", *zone), timers)
+    return RRset(owner, wire.SOA, ttl, (rdata,))

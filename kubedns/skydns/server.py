@@ -1,0 +1,147 @@
+"""One DNS message in, one out: which part of the server a question is for.
+
+Most questions end on the lean path.  The full path here parses, resolves and packs, and what it
+made from the names of one Service it leaves there for the lean path.
+"""
+
+import logging
+from collections.abc import Awaitable
+from typing import Final, Protocol
+
+from kubedns.backend import Backend, BackendError
+from kubedns.metrics import Outcome, ServerCounters, SystemCounters
+from kubedns.names import IN_ADDR_ARPA, IP6_ARPA, Labels, to_text
+from kubedns.skydns import wire
+from kubedns.skydns.answers import Chain, ZoneAnswers
+from kubedns.skydns.chaos import chaos_text
+from kubedns.skydns.lean import LeanPath
+from kubedns.skydns.negatives import Negatives
+from kubedns.skydns.query import Query, Rejected, parse_query
+from kubedns.skydns.response import Answer, Packed, pack, rejection
+from kubedns.skydns.upstream_records import Resolution
+
+_log = logging.getLogger(__name__)
+_REFUSED_TYPES: Final = frozenset((wire.ANY, wire.AXFR, wire.IXFR))
+
+Reply = bytes | Awaitable[bytes | None] | None
+"""What a responder returns: the answer, one that must be waited for, or silence."""
+
+
+class Forwarder(Protocol):
+    """Who answers for names that are not ours."""
+
+    async def forward(self, query: bytes, labels: Labels, *, tcp: bool, limit: int) -> bytes | None:
+        """Return the reply to a client's query, at most `limit` octets."""
+
+    async def resolve(self, labels: Labels, qtype: int) -> Resolution:
+        """Return what upstreams say of a name that an alias leads to."""
+
+
+class Server:
+    """Answers messages.  `set_clock` must be called before the first one, and from time to time."""
+
+    def __init__(
+        self, backend: Backend, answers: ZoneAnswers, forwarder: Forwarder, counters: ServerCounters
+    ) -> None:
+        self._backend = backend
+        self._answers = answers
+        self._forwarder = forwarder
+        self._counters = counters
+        self._auth = counters.systems["auth"]
+        self._negatives = Negatives(answers, backend.domain)
+        self._lean = LeanPath(backend, self._negatives, self._auth)
+        self._synced = False
+
+    def set_clock(self, unix_seconds: float) -> None:
+        """Set the serial of the SOA: the hour, in seconds since 1970, as the original does."""
+        serial = int(unix_seconds) // 3600 * 3600
+        if serial != self._answers.serial:
+            self._answers.serial = serial
+            self._negatives.refresh()
+
+    def respond(self, message: bytes, tcp: bool = False) -> Reply:
+        """Answer one message; never raises."""
+        try:
+            if self._synced:
+                reply = self._lean.respond(message, tcp)
+                if reply is not None:
+                    return reply
+            return self._full(message, tcp)
+        except Exception:  # noqa: BLE001 - a fault of ours must not cost anybody else an answer
+            _log.exception("cannot answer %s", message[:300].hex())
+            return rejection(Rejected(message[:2], int.from_bytes(message[2:4]), wire.SERVFAIL))
+
+    def _full(self, message: bytes, tcp: bool) -> Reply:
+        query = parse_query(message)
+        if query is None:
+            return None
+        if isinstance(query, Rejected):
+            return self._reject(query)
+        if query.qclass == wire.CH:
+            return self._finish(query, pack(query, chaos_text(query.labels, query.qtype)), self._auth, tcp)
+        if query.qclass != wire.IN or query.qtype in _REFUSED_TYPES:
+            return self._refuse(query, self._auth, tcp)
+        if self._answers.owns(query.labels):
+            return self._own(query, tcp)
+        if query.labels[-2:] in (IN_ADDR_ARPA, IP6_ARPA):
+            return self._reverse(message, query, tcp)
+        return self._forwarder.forward(message, query.labels, tcp=tcp, limit=query.limit(tcp))
+
+    def _has_synced(self) -> bool:
+        self._synced = self._synced or self._backend.has_synced()
+        return self._synced
+
+    def _own(self, query: Query, tcp: bool) -> Reply:
+        if not self._has_synced():
+            return self._refuse(query, self._auth, tcp)
+        try:
+            answer = self._answers.resolve(query.labels, query.qtype)
+        except BackendError as error:
+            _log.warning("%s: %s", to_text(query.labels), error)
+            answer = Answer(wire.SERVFAIL)
+        if isinstance(answer, Chain):
+            return self._follow(query, answer, tcp)
+        self._counters.misses += 1
+        if not answer.answer and answer.rcode in (wire.NOERROR, wire.NXDOMAIN):
+            packed = self._negatives.get(answer.rcode, len(query.name_wire) - 1)
+        else:
+            packed = pack(query, answer)
+        if answer.keep:
+            self._lean.keep(query, packed)
+        return self._finish(query, packed, self._auth, tcp)
+
+    async def _follow(self, query: Query, chain: Chain, tcp: bool) -> bytes:
+        """Take an alias that leads out of the zone to its end."""
+        answer: Answer | Chain = chain
+        while isinstance(answer, Chain):
+            if self._answers.owns(answer.target):
+                answer = self._answers.follow(answer)
+            else:
+                answer = self._answers.absorb(
+                    answer, await self._forwarder.resolve(answer.target, answer.qtype)
+                )
+        return self._finish(query, pack(query, answer), self._auth, tcp)
+
+    def _reverse(self, message: bytes, query: Query, tcp: bool) -> Reply:
+        system = self._counters.systems["reverse"]
+        if not self._has_synced():
+            return self._refuse(query, system, tcp)
+        answer = self._answers.reverse(query.labels, query.qtype)
+        if answer is None:
+            return self._forwarder.forward(message, query.labels, tcp=tcp, limit=query.limit(tcp))
+        return self._finish(query, pack(query, answer), system, tcp)
+
+    def _refuse(self, query: Query, system: SystemCounters, tcp: bool) -> bytes:
+        return self._finish(query, pack(query, Answer(wire.REFUSED, authoritative=False)), system, tcp)
+
+    def _reject(self, rejected: Rejected) -> bytes:
+        reply = rejection(rejected)
+        self._auth.count(Outcome.SERVFAIL if rejected.rcode == wire.SERVFAIL else Outcome.REFUSED, len(reply))
+        return reply
+
+    def _finish(self, query: Query, packed: Packed, system: SystemCounters, tcp: bool) -> bytes:
+        reply, truncated = packed.message(query, query.limit(tcp))
+        system.count(packed.outcome, len(reply))
+        if truncated:
+            system.outcomes[Outcome.OVERFLOW if tcp else Outcome.TRUNCATED] += 1
+        return reply

@@ -1,0 +1,242 @@
+"""Everything the server is authoritative for, kept in step with the cluster's objects.
+
+In: new states of Services and EndpointSlices, each batch applied whole and without a pause.
+Out: a `backend.Backend`.  Invariant: tree and reverse map are what a fresh start on the same
+objects would make, whatever the order in which they came.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from kubedns.backend import MOST_RECORDS, BackendError, ServiceRecord
+from kubedns.names import Labels, address_of_reverse, pod_address, to_wire
+from kubedns.objects import EndpointSlice, Key, Service, Sink, Topology
+from kubedns.zone import generate
+from kubedns.zone.federation import Federations
+from kubedns.zone.treecache import WILDCARD, Entry, Found, Node, TreeCache, dump
+
+_log = logging.getLogger(__name__)
+DNS_SERVICE: Final = ("kube-system", "kube-dns")
+"""The Service whose cluster IPs are the addresses of the zone's name server."""
+
+
+class ClusterZone:
+    """Sole owner of the tree, the reverse map and the objects behind them.
+
+    `domain` is the cluster domain; `ttl` is what `/cache` shows.
+    """
+
+    def __init__(self, domain: Labels, ttl: int = 30) -> None:
+        self.domain = domain
+        self._ttl = ttl
+        self._path: Labels = (*reversed(domain), b"svc")
+        self._tree = TreeCache(self._path)
+        self.subtrees: dict[bytes, Node] = {}
+        self._services: dict[Key, Service] = {}
+        self._slices: dict[Key, EndpointSlice] = {}
+        self._slices_of: dict[Key, tuple[Key, ...]] = {}
+        self._reverse: dict[bytes, tuple[Key, ...]] = {}
+        self._federations = Federations()
+        self._synced = False
+        self.services: Sink[Service] = _Services(self)
+        self.slices: Sink[EndpointSlice] = _Slices(self)
+
+    # What the cluster says.
+
+    def mark_synced(self) -> None:
+        """Take the state as complete from now on."""
+        self._synced = True
+
+    def configure_federations(self, domains: Mapping[str, str], topology: Topology | None) -> None:
+        """Replace the federations, by name, and the place that their names elsewhere carry."""
+        self._federations = Federations(domains, topology)
+        for node in self.subtrees.values():
+            node.packed = None
+
+    def apply_services(self, changes: Mapping[Key, Service | None]) -> None:
+        """Take over new states of Services; None: gone."""
+        self._retract(changes)
+        for key, service in changes.items():
+            if service is None:
+                self._services.pop(key, None)
+            else:
+                self._services[key] = service
+        self._publish(changes)
+
+    def apply_slices(self, changes: Mapping[Key, EndpointSlice | None]) -> None:
+        """Take over new states of EndpointSlices; None: gone."""
+        touched = dict.fromkeys(self._owners(self._slices.get(key) for key in changes))
+        touched.update(dict.fromkeys(self._owners(changes.values())))
+        self._retract(touched)
+        for key, slice_ in changes.items():
+            old = self._slices.pop(key, None)
+            for owner in self._owners((old,)):
+                left = tuple(other for other in self._slices_of[owner] if other != key)
+                self._slices_of[owner] = left
+                if not left:
+                    del self._slices_of[owner]
+            if slice_ is not None:
+                self._slices[key] = slice_
+                for owner in self._owners((slice_,)):
+                    self._slices_of[owner] = tuple(sorted((*self._slices_of.get(owner, ()), key)))
+        self._publish(touched)
+
+    @staticmethod
+    def _owners(slices: Iterable[EndpointSlice | None]) -> Iterator[Key]:
+        for slice_ in slices:
+            if slice_ is not None and slice_.service:
+                yield slice_.namespace, slice_.service
+
+    def _slices_for(self, service: Service) -> generate.Slices:
+        if not service.headless:
+            return ()
+        return tuple(self._slices[key] for key in self._slices_of.get((service.namespace, service.name), ()))
+
+    def _retract(self, keys: Iterable[Key]) -> None:
+        """Take the addresses of some Services, as they were, out of the reverse map."""
+        for key in keys:
+            service = self._services.get(key)
+            if service is None:
+                continue
+            for address in generate.addresses(service, self._slices_for(service)):
+                left = tuple(other for other in self._reverse.get(address, ()) if other != key)
+                if left:
+                    self._reverse[address] = left
+                else:
+                    self._reverse.pop(address, None)
+
+    def _publish(self, keys: Iterable[Key]) -> None:
+        """Make the names and addresses of some Services what they are now."""
+        for key in keys:
+            service = self._services.get(key)
+            path = (*self._path, key[0].encode(), key[1].encode())
+            slices = self._slices_for(service) if service is not None else ()
+            node = entry = None
+            if service is not None and service.external_name:
+                entry = self._external_entry(service)
+            elif service is not None and generate.has_records(service, slices):
+                node = generate.subtree(service, slices, self.domain)
+                for address in generate.addresses(service, slices):
+                    known = self._reverse.get(address, ())
+                    if key not in known:
+                        self._reverse[address] = tuple(sorted((*known, key)))
+            self._tree.set_entry(path, entry or ())
+            self._tree.set_subtree(path, node)
+            index = to_wire(path[-1:-3:-1])[:-1]
+            if node is not None or entry:
+                self.subtrees[index] = node if node is not None else Node()
+            else:
+                self.subtrees.pop(index, None)
+
+    # What the answering room reads.
+
+    def has_synced(self) -> bool:
+        """Whether every object has been seen once."""
+        return self._synced
+
+    def records(self, name: Labels, exact: bool) -> tuple[ServiceRecord, ...] | None:
+        """Return the records at a name of the domain; see `backend.Backend`."""
+        below = name[: len(name) - len(self.domain)]
+        if not below:
+            return ()
+        top = below[-1]
+        if top == b"pod":
+            return self._pod_records(below)
+        if top == b"dns":
+            return self._name_server_records(below)
+        if top == b"dns-version":
+            return () if len(below) == 1 else None
+        if self._federations and self._federations.covers(below):
+            return self._federated(below)
+        path = name[::-1]
+        wild = not exact and WILDCARD in below
+        found = self._tree.match(path, MOST_RECORDS) if wild else self._tree.get(path)
+        return None if found is None else tuple(_record(item) for item in found)
+
+    def has_federations(self) -> bool:
+        """Whether a federation is configured."""
+        return bool(self._federations)
+
+    def reverse_record(self, name: Labels) -> tuple[Labels, ...] | None:
+        """Return the names of an address: of the Services whose cluster IP it is, else of endpoints.
+
+        Names with a hostname keep the others out (DNS spec 2.4.3 asks for one per Service).
+        """
+        address = address_of_reverse(name)
+        keys = self._reverse.get(address) if address is not None else None
+        if address is None or keys is None:
+            return None
+        services = [self._services[key] for key in keys]
+        owners = [
+            generate.service_labels(service, self.domain) for service in services if service.cluster_ips
+        ]
+        if owners:
+            return tuple(owners)
+        names = [
+            found
+            for service in services
+            for found in generate.reverse_names(service, self._slices_for(service), address, self.domain)
+        ]
+        hostnames = {labels for named, labels in names if named}
+        return tuple(sorted(hostnames or {labels for _, labels in names}, key=lambda labels: labels[::-1]))
+
+    def _pod_records(self, below: Labels) -> tuple[ServiceRecord, ...] | None:
+        if len(below) < 3:
+            return ()
+        address = pod_address(below[0]) if len(below) == 3 else None
+        return None if address is None else (ServiceRecord(address, 0, None),)
+
+    def _name_server_records(self, below: Labels) -> tuple[ServiceRecord, ...] | None:
+        if below == (b"dns",):
+            return ()
+        if below != (b"ns", b"dns"):
+            return None
+        service = self._services.get(DNS_SERVICE)
+        return tuple(ServiceRecord(ip, 0, None) for ip in service.cluster_ips) if service is not None else ()
+
+    def _federated(self, below: Labels) -> tuple[ServiceRecord, ...]:
+        local = (below[0], below[1], b"svc", *self.domain)
+        key = (below[1].decode("latin-1"), below[0].decode("latin-1"))
+        service = self._services.get(key)
+        if service is not None and generate.has_records(service, self._slices_for(service)):
+            return (ServiceRecord(local, 0, None),)
+        remote = self._federations.remote(below)
+        if remote is None:
+            raise BackendError("no node names its zone and region, which a federation's name needs")
+        return (ServiceRecord(remote, 0, None),)
+
+    @staticmethod
+    def _external_entry(service: Service) -> tuple[Entry, ...]:
+        try:
+            return generate.external_name(service)
+        except ValueError as error:
+            _log.warning(
+                "Service %s/%s makes no record: externalName: %s", service.namespace, service.name, error
+            )
+            return ()
+
+    # What people look at.
+
+    def counts(self) -> dict[str, int]:
+        """Return how many objects are held, by kind as the metrics name them."""
+        return {"service": len(self._services), "endpointslice": len(self._slices)}
+
+    def dump(self) -> Iterator[str]:
+        """Yield the tree as JSON, in pieces."""
+        return dump(self._tree.root, self._ttl)
+
+
+def _record(found: Found) -> ServiceRecord:
+    path, entry = found
+    return ServiceRecord(entry.host, entry.port, path[::-1])
+
+
+class _Services:
+    def __init__(self, zone: ClusterZone) -> None:
+        self.apply = zone.apply_services
+
+
+class _Slices:
+    def __init__(self, zone: ClusterZone) -> None:
+        self.apply = zone.apply_slices

@@ -1,0 +1,125 @@
+"""A Service and its slices -> the sub-tree of its names.  Pure.
+
+ClusterIP: one entry for each cluster IP, named by its record label; for each named port a node
+`_port` below `_proto` with an SRV entry of the same name for each.  Headless: one name for each
+ready endpoint, its hostname or its record label, holding every address of that name; the ports
+are the slice's.  Source: DNS-Based Service Discovery 1.1.0, sections 2.3 and 2.4, and the
+original's newPortalService and generateRecordsForHeadlessService for the shape of the tree.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+
+from kubedns.names import Labels, address_text, pack_address, parse_domain, record_label
+from kubedns.objects import EndpointSlice, Service
+from kubedns.zone.treecache import Entries, Entry, Node
+
+Slices = tuple[EndpointSlice, ...]
+
+
+def service_labels(service: Service, domain: Labels) -> Labels:
+    """Return the name of a Service."""
+    return (service.name.encode(), service.namespace.encode(), b"svc", *domain)
+
+
+def has_records(service: Service, slices: Slices) -> bool:
+    """Whether a Service makes a sub-tree: it has a cluster IP, or is headless with a ready endpoint."""
+    return bool(service.cluster_ips) or (service.headless and any(slice_.endpoints for slice_ in slices))
+
+
+def subtree(service: Service, slices: Slices, domain: Labels) -> Node:
+    """Return the node of a Service for which `has_records`; it is filled when first looked at."""
+    make = _headless if service.headless else _cluster_ip
+    return Node(maker=partial(make, service, slices, domain))
+
+
+def external_name(service: Service) -> tuple[Entry, ...]:
+    """Return the record of an ExternalName Service: a CNAME, or an address where it is one.
+
+    Raises ValueError for a text that is neither.
+    """
+    text = service.external_name
+    try:
+        return (Entry(pack_address(text)),)
+    except ValueError:
+        return (Entry(parse_domain(text, underscores=True)),)
+
+
+def addresses(service: Service, slices: Slices) -> Iterator[bytes]:
+    """Yield every address that a Service has a reverse record for, possibly more than once."""
+    if service.cluster_ips:
+        yield from service.cluster_ips
+    elif service.headless:
+        for slice_ in slices:
+            for endpoint in slice_.endpoints:
+                yield from endpoint.addresses
+
+
+def reverse_names(
+    service: Service, slices: Slices, address: bytes, domain: Labels
+) -> Iterator[tuple[bool, Labels]]:
+    """Yield the names of a headless Service that an address has, each with whether it is a hostname."""
+    at = service_labels(service, domain)
+    for slice_ in slices:
+        for endpoint in slice_.endpoints:
+            if address in endpoint.addresses:
+                yield bool(endpoint.hostname), (_endpoint_label(endpoint.hostname, address), *at)
+
+
+def _cluster_ip(service: Service, _slices: Slices, domain: Labels) -> tuple[Entries, Mapping[bytes, Node]]:
+    target = service_labels(service, domain)
+    entries = {record_label(address_text(ip)): (Entry(ip),) for ip in service.cluster_ips}
+    protocols: dict[bytes, dict[bytes, Node]] = {}
+    for port in service.ports:
+        record = (Entry(target, port.number),)
+        protocols.setdefault(b"_" + port.protocol.encode(), {})[b"_" + port.name.encode()] = Node(
+            dict.fromkeys(entries, record)
+        )
+    return entries, {protocol: Node(children=ports) for protocol, ports in protocols.items()}
+
+
+def _headless(service: Service, slices: Slices, domain: Labels) -> tuple[Entries, Mapping[bytes, Node]]:
+    entries: dict[bytes, tuple[Entry, ...]] = {}
+    for label, address in _endpoints(slices):
+        entry, known = Entry(address), entries.get(label, ())
+        if entry not in known:
+            entries[label] = (*known, entry)
+    protocols = {port.protocol for slice_ in slices if slice_.endpoints for port in slice_.ports}
+    return entries, {
+        b"_" + protocol.encode(): Node(maker=partial(_headless_ports, service, slices, domain, protocol))
+        for protocol in sorted(protocols)
+    }
+
+
+def _headless_ports(
+    service: Service, slices: Slices, domain: Labels, protocol: str
+) -> tuple[Entries, Mapping[bytes, Node]]:
+    """Return no entries, and a node for each port name of one protocol.
+
+    A name with several addresses has a record for each of them, equal as they are: the weights
+    count them (contract of the original, which divides 100 by the number of records).
+    """
+    at = service_labels(service, domain)
+    records: dict[bytes, dict[bytes, dict[tuple[bytes, int], Entry]]] = {}
+    for slice_ in slices:
+        ports = [port for port in slice_.ports if port.protocol == protocol]
+        for label, address in _endpoints((slice_,)):
+            for port in ports:
+                of_port = records.setdefault(b"_" + port.name.encode(), {})
+                of_port.setdefault(label, {})[address, port.number] = Entry((label, *at), port.number)
+    return {}, {
+        name: Node({label: tuple(entries.values()) for label, entries in of_port.items()})
+        for name, of_port in records.items()
+    }
+
+
+def _endpoints(slices: Iterable[EndpointSlice]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield label and address of every ready endpoint, in the order of the slices."""
+    for slice_ in slices:
+        for endpoint in slice_.endpoints:
+            for address in endpoint.addresses:
+                yield _endpoint_label(endpoint.hostname, address), address
+
+
+def _endpoint_label(hostname: str, address: bytes) -> bytes:
+    return hostname.encode() if hostname else record_label(address_text(address))

@@ -1,0 +1,254 @@
+"""The tree of reversed labels that holds the cluster's records.
+
+In: nodes made from Services, set and removed by path.  Out: nodes and entries by exact path or
+with wildcards, and the tree as JSON.  A node that is replaced takes with it everything that was
+packed from its names.  There are no references from a node to its parent, so a replaced node is
+gone at once.
+
+Source: the original's TreeCache, whose wildcard rules and JSON are kept.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kubedns.names import Labels, address_text, to_text
+
+WILDCARD = b"*"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record of the tree: an address (packed) or a name, with the port of an SRV record or 0."""
+
+    host: bytes | Labels
+    port: int = 0
+
+
+Entries = Mapping[bytes, tuple[Entry, ...]]
+"""Records by the last label of their own name."""
+Maker = Callable[[], "tuple[Entries, Mapping[bytes, Node]]"]
+"""Makes the entries and children of a node; called again, it makes them again."""
+_NONE: Mapping[bytes, Any] = {}
+
+
+class Node:
+    """A name, its children, and the entries one label below it.
+
+    A `maker` makes entries and children when somebody first looks: most names of a large
+    cluster are never asked for.
+    """
+
+    __slots__ = ("_children", "_entries", "_maker", "packed")
+
+    def __init__(
+        self,
+        entries: Entries = _NONE,
+        children: "Mapping[bytes, Node]" = _NONE,
+        maker: "Maker | None" = None,
+    ) -> None:
+        self._entries = entries
+        self._children = children
+        self._maker = maker
+        self.packed: dict[bytes, Any] | None = None
+
+    @property
+    def entries(self) -> Entries:
+        """Records by the last label of their own name."""
+        if self._maker is not None:
+            self._grow(self._maker)
+        return self._entries
+
+    @property
+    def children(self) -> "Mapping[bytes, Node]":
+        """The nodes one label below."""
+        if self._maker is not None:
+            self._grow(self._maker)
+        return self._children
+
+    def _grow(self, maker: Maker) -> None:
+        self._entries, self._children = maker()
+        self._maker = None
+
+    def has(self, path: Labels) -> bool:
+        """Whether a name exists at this path below the node; the empty path is the node itself."""
+        node = self
+        for depth, label in enumerate(path, 1):
+            child = node.children.get(label)
+            if child is None:
+                return depth == len(path) and label in node.entries
+            node = child
+        return True
+
+    def view(self) -> "tuple[Entries, Mapping[bytes, Node]]":
+        """Return entries and children without keeping what a maker makes: for a look at everything."""
+        return self._maker() if self._maker is not None else (self._entries, self._children)
+
+
+class Branch(Node):
+    """An inner node, whose children and entries the tree sets one by one."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: dict[bytes, tuple[Entry, ...]] = {}
+        self._children: dict[bytes, Node] = {}
+
+    def set_child(self, label: bytes, node: Node | None) -> None:
+        """Swap in a sub-tree; None removes it."""
+        if node is None:
+            self._children.pop(label, None)
+        else:
+            self._children[label] = node
+
+    def set_entry(self, label: bytes, records: tuple[Entry, ...]) -> None:
+        """Replace the records of a name; none removes it."""
+        if records:
+            self._entries[label] = records
+        else:
+            self._entries.pop(label, None)
+
+    def is_empty(self) -> bool:
+        """Whether no name is left at or below this node."""
+        return not self._children and not self._entries
+
+
+Found = tuple[Labels, Entry]
+"""A path and the entry there."""
+
+
+class TreeCache:
+    """The tree from the root down; the inner nodes on the path `kept` stay when they are empty."""
+
+    def __init__(self, kept: Labels = ()) -> None:
+        self.root = Branch()
+        self._kept = kept
+        self.branch(kept)
+
+    def branch(self, path: Labels) -> Branch:
+        """Return the inner node at a path, made where it is missing."""
+        node = self.root
+        for label in path:
+            child = node.children.get(label)
+            if not isinstance(child, Branch):
+                child = Branch()
+                node.set_child(label, child)
+            node = child
+        return node
+
+    def set_subtree(self, path: Labels, node: Node | None) -> None:
+        """Swap in the sub-tree at a path; None removes it, with every inner node that it leaves empty."""
+        if node is not None:
+            self.branch(path[:-1]).set_child(path[-1], node)
+        else:
+            self._discard(path, lambda parent: parent.set_child(path[-1], None))
+
+    def set_entry(self, path: Labels, records: tuple[Entry, ...]) -> None:
+        """Replace the records of the name at a path; none removes it, as `set_subtree` does."""
+        if records:
+            self.branch(path[:-1]).set_entry(path[-1], records)
+        else:
+            self._discard(path, lambda parent: parent.set_entry(path[-1], ()))
+
+    def _discard(self, path: Labels, remove: Callable[[Branch], None]) -> None:
+        trail = [self.root]
+        for label in path[:-1]:
+            child = trail[-1].children.get(label)
+            if not isinstance(child, Branch):
+                return
+            trail.append(child)
+        remove(trail[-1])
+        for depth in range(len(trail) - 1, 0, -1):
+            if not trail[depth].is_empty() or path[:depth] == self._kept[:depth]:
+                break
+            trail[depth - 1].set_child(path[depth - 1], None)
+
+    def get(self, path: Labels) -> list[Found] | None:
+        """Return the records at exactly this path; None when the name does not exist.
+
+        The records at a node are its entries, each found at its own name.
+        """
+        node: Node = self.root
+        for depth, label in enumerate(path, 1):
+            child = node.children.get(label)
+            if child is None:
+                records = node.entries.get(label) if depth == len(path) else None
+                return None if records is None else [(path, entry) for entry in records]
+            node = child
+        if isinstance(node, Branch) and node.is_empty():
+            return None
+        return list(_entries_of(path, node))
+
+    def match(self, path: Labels, most: int) -> list[Found] | None:
+        """Return at most `most` records at a path with wildcards; None when there are none.
+
+        `*` stands for every child that does not begin with `_`; as the last label it means the
+        entries of the node before it.  Differs: where another `*` stands before it, the last one
+        also means the entries of the children, so that `*.*.svc` lists what it seems to ask for.
+        """
+        found: list[Found] = []
+        for at, node in self._nodes((), self.root, path[:-1]):
+            last = path[-1]
+            if last == WILDCARD:
+                found.extend(_entries_of(at, node))
+                if WILDCARD in path[:-1]:
+                    for label, child in list(node.children.items()):
+                        if not label.startswith(b"_"):
+                            found.extend(_entries_of((*at, label), child))
+            elif last in node.entries:
+                found.extend(((*at, last), entry) for entry in node.entries[last])
+            elif last in node.children:
+                found.extend(_entries_of((*at, last), node.children[last]))
+            if len(found) >= most:
+                break
+        return found[:most] or None
+
+    def _nodes(self, at: Labels, node: Node, path: Labels) -> Iterator[tuple[Labels, Node]]:
+        if not path:
+            yield at, node
+            return
+        label, rest = path[0], path[1:]
+        if label == WILDCARD:
+            for name, child in node.children.items():
+                if not name.startswith(b"_"):
+                    yield from self._nodes((*at, name), child, rest)
+        elif (child_node := node.children.get(label)) is not None:
+            yield from self._nodes((*at, label), child_node, rest)
+
+
+def _entries_of(at: Labels, node: Node) -> Iterator[Found]:
+    for label, records in node.view()[0].items():
+        for entry in records:
+            yield (*at, label), entry
+
+
+def dump(node: Node, ttl: int) -> Iterator[str]:
+    """Yield the JSON of a tree in pieces, one a node, so that the caller can pause between them.
+
+    `{"ChildNodes": {label: node}, "Entries": {label: record}}`, zero values and empty maps left
+    out; a record, or a list of them where a name holds several.
+    """
+    entries, children = node.view()
+    parts = ""
+    if entries:
+        shown = {label.decode("latin-1"): _shown(records, ttl) for label, records in sorted(entries.items())}
+        parts = '"Entries":' + json.dumps(shown, separators=(",", ":"))
+    if not children:
+        yield "{" + parts + "}"
+        return
+    yield '{"ChildNodes":{'
+    for number, (label, child) in enumerate(sorted(children.items())):
+        yield ("," if number else "") + json.dumps(label.decode("latin-1")) + ":"
+        yield from dump(child, ttl)
+    yield "}" + ("," + parts if parts else "") + "}"
+
+
+def _shown(records: tuple[Entry, ...], ttl: int) -> Any:
+    shown = []
+    for entry in records:
+        host = address_text(entry.host) if isinstance(entry.host, bytes) else to_text(entry.host)
+        record = {"host": host, "port": entry.port, "priority": 10, "weight": 10, "ttl": ttl}
+        shown.append({key: value for key, value in record.items() if value})
+    return shown[0] if len(shown) == 1 else shown
