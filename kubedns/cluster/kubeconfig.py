@@ -1,0 +1,92 @@
+"""Credentials from a kubeconfig, read by the `kubernetes` library: tokens, certificates, exec, OIDC.
+
+In: the path of a kubeconfig, perhaps a URL that overrides its server.
+Out: an Access for each request.
+Invariant: the file is loaded again when it changes and after a 401; the library itself refreshes
+a credential whose expiry it knows.
+
+The only module that imports `kubernetes`, and only imported when there is a kubeconfig.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kubernetes.client import Configuration
+from kubernetes.config import ConfigException, load_kube_config
+
+from kubedns.cluster.credentials import Access
+from kubedns.cluster.files import CredentialsError, Signature, TrustFiles, signature
+
+_log = logging.getLogger(__name__)
+
+_UNUSABLE = (ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, LookupError)
+"""What the library raises for a kubeconfig that is missing, no YAML, or of another shape."""
+
+
+class KubeconfigCredentials:
+    """The current context of a kubeconfig; `url`, when not empty, replaces its server."""
+
+    def __init__(self, path: str, url: str = "") -> None:
+        """Load the kubeconfig; raises CredentialsError."""
+        self._path = Path(path).expanduser()
+        self._url = url
+        self._stale = False
+        self._loaded: Signature = None
+        self._configuration: Any = None
+        self._trust = TrustFiles()
+        self._load()
+
+    @property
+    def server(self) -> str:
+        """The API server's base URL."""
+        return self._url or str(self._configuration.host).rstrip("/")
+
+    async def access(self) -> Access:
+        """Return the access; an exec plugin or an OIDC refresh runs in a thread meanwhile."""
+        return await asyncio.to_thread(self._access)
+
+    def refused(self) -> None:
+        """Load the kubeconfig anew, which runs an exec plugin again and reads token files again."""
+        self._stale = True
+
+    def _access(self) -> Access:
+        now = signature(self._path)
+        if self._stale or now != self._loaded:
+            try:
+                self._load()
+            except CredentialsError as error:
+                self._loaded = now
+                _log.warning("keeping the last kubeconfig: %s", error)
+        try:
+            settings = self._configuration.auth_settings()
+        except _UNUSABLE as error:
+            raise CredentialsError(f"kubeconfig {self._path}: the credential expired: {error}") from error
+        authorization = settings["BearerToken"]["value"] if "BearerToken" in settings else None
+        return Access(
+            self.server,
+            authorization,
+            self._trust.context() if self.server.startswith("https:") else None,
+            self._configuration.tls_server_name,
+            self._configuration.proxy,
+        )
+
+    def _load(self) -> None:
+        now = signature(self._path)
+        configuration = Configuration()
+        try:
+            self._path.read_bytes()
+            load_kube_config(  # type: ignore[no-untyped-call]
+                str(self._path), client_configuration=configuration, persist_config=False
+            )
+        except _UNUSABLE as error:
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise CredentialsError(f"kubeconfig {self._path} cannot be used: {reason}") from error
+        files = [configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file]
+        ca, certificate, key = (Path(name) if name else None for name in files)
+        self._configuration, self._loaded, self._stale = configuration, now, False
+        self._trust = TrustFiles(ca, certificate, key, verify=bool(configuration.verify_ssl))
+        if not configuration.auth_settings() and certificate is None:
+            _log.warning("kubeconfig %s gives no credential: requests go out anonymous", self._path)

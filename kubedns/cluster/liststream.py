@@ -1,0 +1,104 @@
+"""The body of a list: chunks of bytes in, its items one by one, and what stands around them.
+
+In: the bytes of a `...List`, cut anywhere.
+Out: each member of `items` as its own bytes, then the envelope with an empty `items`.
+Invariant: no more than one item is held, and none longer than LONGEST_ITEM, so that a page of any
+size costs neither its memory nor one long step of the decoder.  An item is an object or array
+directly inside an array of the outermost object: a list has no other such array.
+Source: RFC 8259; only strings, brackets and escapes have to be told apart.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from kubedns.cluster.watchstream import StreamError
+
+LONGEST_ITEM: Final = 16 * 1024 * 1024
+_MOST_ARRAYS: Final = 16
+
+_RUN = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+(["{}\[\]])?', re.DOTALL)
+"""Whole strings and what is neither string nor bracket, then the bracket, or the quote of a cut string."""
+_STRING_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_ITEMS_DEPTH: Final = 2
+
+
+class ListStream:
+    """Takes a list's body apart; `feed` it every chunk in order, then ask for the `envelope`."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._at = 0  # where scanning goes on
+        self._keep = 0  # where the item or the stretch of envelope that is being read began
+        self._depth = 0
+        self._in_string = False
+        self._in_items = False
+        self._around: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the items that a chunk completes.
+
+        The iterator must be used up before the next chunk is fed.  Raises StreamError.
+        """
+        self._buffer = self._buffer[self._keep :] + chunk
+        self._at -= self._keep
+        self._keep = 0
+        if self._in_string and not self._string_ends():
+            return self._check_size()
+        while (token := _RUN.match(self._buffer, self._at)) and (octet := token[1]):
+            self._at = token.end()
+            if octet == b'"':
+                self._in_string = True
+                if not self._string_ends():
+                    break
+            elif octet in b"{[":
+                self._opened(self._at - 1, octet)
+            else:
+                self._depth -= 1
+                if self._in_items and self._depth == _ITEMS_DEPTH:
+                    yield self._buffer[self._keep : self._at]
+                    self._keep = self._at
+                elif self._in_items and self._depth < _ITEMS_DEPTH:
+                    self._in_items = False
+                    self._keep = self._at - 1
+        else:
+            self._at = len(self._buffer)
+        self._check_size()
+
+    def _opened(self, start: int, octet: bytes) -> None:
+        if self._in_items:
+            if self._depth == _ITEMS_DEPTH:
+                self._keep = start
+        elif self._depth == _ITEMS_DEPTH - 1 and octet == b"[":
+            self._in_items = True
+            self._around.append(self._buffer[self._keep : start + 1])
+            self._keep = start + 1
+        self._depth += 1
+
+    def _string_ends(self) -> bool:
+        """Go on within a string; False when the buffer ends before it does."""
+        rest = _STRING_REST.match(self._buffer, self._at)
+        self._at = rest.end() if rest else self._at
+        if self._at >= len(self._buffer) or self._buffer[self._at] != 0x22:
+            return False  # also where the buffer's last octet is a backslash
+        self._at += 1
+        self._in_string = False
+        return True
+
+    def _check_size(self) -> None:
+        if len(self._buffer) - self._keep > LONGEST_ITEM:
+            raise StreamError(f"a list has an item longer than {LONGEST_ITEM} octets")
+        if len(self._around) > _MOST_ARRAYS:
+            raise StreamError("a list has more than one array")
+
+    def envelope(self) -> dict[str, Any]:
+        """Return the list without its items, once the body has ended; raises StreamError if it was cut."""
+        try:
+            value = orjson.loads(b"".join(self._around) + self._buffer[self._keep :])
+        except orjson.JSONDecodeError as error:
+            raise StreamError(f"a list is cut or not JSON: {error}") from error
+        if not isinstance(value, dict):
+            raise StreamError("a list is not an object")
+        return value

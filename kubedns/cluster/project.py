@@ -1,0 +1,198 @@
+"""API JSON -> objects: the door where shapes are checked and everything else is left behind; pure.
+
+In: decoded JSON of any shape.
+Out: Key, version and objects; what was refused, as texts.
+Invariant: nothing that a server sends raises anything but MalformedError; a part that cannot be used
+is left out and named, the rest of the object is kept.
+Source: the API reference of Service v1 and EndpointSlice discovery.k8s.io/v1.  An endpoint is
+kept when its `ready` is true, null or absent; `serving` and `terminating` do not count.
+"""
+
+import base64
+import binascii
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from kubedns.names import is_dns_1123_label, pack_address
+from kubedns.objects import Endpoint, EndpointSlice, Key, Port, Service
+
+T = TypeVar("T")
+Projection = Callable[[Key, dict[str, Any], list[str]], T]
+"""From an object's key and JSON to what is kept; reasons for what is not are added to the list."""
+
+SERVICE_NAME_LABEL = "kubernetes.io/service-name"
+_PROTOCOLS = {"TCP": "tcp", "UDP": "udp", "SCTP": "sctp"}
+_MOST_SHARED = 4096
+
+
+class MalformedError(Exception):
+    """An object has no usable name or namespace; the text says which and why."""
+
+
+def key_of(body: dict[str, Any]) -> Key:
+    """Return namespace and name of an object; raises MalformedError."""
+    metadata = _mapping(body.get("metadata"))
+    namespace, name = metadata.get("namespace"), metadata.get("name")
+    if not isinstance(namespace, str) or not is_label(namespace):
+        raise MalformedError(f"namespace {_shown(namespace)} of object {_shown(name)} is not a DNS label")
+    if not isinstance(name, str) or not 0 < len(name) <= 253:
+        raise MalformedError(f"name {_shown(name)} of an object in namespace {namespace} is not a name")
+    return sys.intern(namespace), sys.intern(name)
+
+
+def version_text(body: dict[str, Any]) -> str:
+    """Return the resource version as the API has it, empty when there is none."""
+    text = _mapping(body.get("metadata")).get("resourceVersion")
+    return text if isinstance(text, str) else ""
+
+
+def version_number(text: str) -> int:
+    """Return a resource version as a number, 0 when it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+
+
+def service(key: Key, body: dict[str, Any], refused: list[str]) -> Service:
+    """Return a Service."""
+    namespace, name = key
+    if not is_label(name):
+        raise MalformedError(f"name {name!r} of a Service in namespace {namespace} is not a DNS label")
+    spec = _mapping(body.get("spec"))
+    if spec.get("type") == "ExternalName":
+        target = spec.get("externalName")
+        if isinstance(target, str) and 0 < len(target) <= 254:
+            return Service(namespace, name, external_name=target)
+        refused.append(f"externalName {_shown(target)} is not a name")
+        return Service(namespace, name)
+    ports = _ports(spec.get("ports"), refused)
+    texts = spec.get("clusterIPs")
+    if not isinstance(texts, list) or not texts:
+        texts = [spec.get("clusterIP")]
+    if "None" in texts:
+        return Service(namespace, name, headless=True, ports=ports)
+    given = [text for text in texts if text not in ("", None)]
+    return Service(namespace, name, cluster_ips=_addresses(given, "cluster IP", refused), ports=ports)
+
+
+def endpoint_slice(key: Key, body: dict[str, Any], refused: list[str]) -> EndpointSlice:
+    """Return an EndpointSlice with its ready endpoints."""
+    labels = _mapping(_mapping(body.get("metadata")).get("labels"))
+    owner = labels.get(SERVICE_NAME_LABEL)
+    if owner is None:
+        owner = ""
+    elif not isinstance(owner, str) or not is_label(owner):
+        if owner != "":
+            refused.append(f"label {SERVICE_NAME_LABEL} {_shown(owner)} is not a DNS label")
+        owner = ""
+    entries = (
+        [] if body.get("addressType") == "FQDN" else _sequence(body.get("endpoints"), "endpoints", refused)
+    )
+    endpoints = [ready for entry in entries if (ready := _endpoint(entry, refused)) is not None]
+    ports = _ports(body.get("ports"), refused)
+    return EndpointSlice(key[0], key[1], sys.intern(owner), tuple(endpoints), ports)
+
+
+def config_data(key: Key, body: dict[str, Any], refused: list[str]) -> Mapping[str, bytes]:
+    """Return the data of a ConfigMap: `data` in UTF-8, and `binaryData` decoded."""
+    data: dict[str, bytes] = {}
+    for name, text in _mapping(body.get("data")).items():
+        if isinstance(text, str):
+            data[name] = text.encode()
+        else:
+            refused.append(f"data {name!r} is not a string")
+    for name, text in _mapping(body.get("binaryData")).items():
+        try:
+            data[name] = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError, TypeError):
+            refused.append(f"binaryData {name!r} is not base64")
+    return data
+
+
+def is_label(text: str) -> bool:
+    """Whether a text is a DNS-1123 label."""
+    return text.isascii() and is_dns_1123_label(text.encode())
+
+
+def _endpoint(entry: Any, refused: list[str]) -> Endpoint | None:
+    if not isinstance(entry, dict):
+        refused.append(f"endpoint {_shown(entry)} is not an object")
+        return None
+    ready = _mapping(entry.get("conditions")).get("ready")
+    if ready is not None and ready is not True:
+        return None
+    addresses = _addresses(_sequence(entry.get("addresses"), "addresses", refused), "address", refused)
+    if not addresses:
+        return None
+    hostname = entry.get("hostname")
+    if hostname is None or hostname == "":
+        return Endpoint(addresses)
+    if not isinstance(hostname, str) or not is_label(hostname):
+        refused.append(f"hostname {_shown(hostname)} is not a DNS label")
+        return Endpoint(addresses)
+    return Endpoint(addresses, hostname)
+
+
+def _addresses(texts: Iterable[Any], what: str, refused: list[str]) -> tuple[bytes, ...]:
+    packed: list[bytes] = []
+    for text in texts:
+        try:
+            # The library would take a number for an address.
+            address = pack_address(text) if isinstance(text, str) else None
+        except ValueError:
+            address = None
+        if address is None:
+            refused.append(f"{what} {_shown(text)} is not an IP address")
+        elif address not in packed:
+            packed.append(address)
+    return tuple(packed)
+
+
+_shared: dict[Any, Any] = {}
+
+
+def _ports(value: Any, refused: list[str]) -> tuple[Port, ...]:
+    ports: list[Port] = []
+    for entry in _sequence(value, "ports", refused):
+        if not isinstance(entry, dict):
+            refused.append(f"port {_shown(entry)} is not an object")
+            continue
+        name, number = entry.get("name"), entry.get("port")
+        if name is None or name == "" or number is None:
+            continue
+        protocol = entry.get("protocol")
+        known = "tcp" if protocol is None else _PROTOCOLS.get(protocol) if isinstance(protocol, str) else None
+        if not isinstance(name, str) or not is_label(name):
+            refused.append(f"port name {_shown(name)} is not a DNS label")
+        elif type(number) is not int or not 0 < number < 65536:
+            refused.append(f"port {name}: {_shown(number)} is not a port number")
+        elif known is None:
+            refused.append(f"port {name}: protocol {_shown(protocol)} is not TCP, UDP or SCTP")
+        else:
+            ports.append(Port(name, known, number))
+    return _share(tuple(ports))
+
+
+def _share(ports: tuple[Port, ...]) -> tuple[Port, ...]:
+    """Return one tuple for equal ones: most Services have one of a few sets of ports."""
+    if len(_shared) >= _MOST_SHARED:
+        _shared.clear()
+    found: tuple[Port, ...] = _shared.setdefault(ports, ports)
+    return found
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _sequence(value: Any, what: str, refused: list[str]) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        refused.append(f"{what} is not a list")
+        return []
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,280 @@
+"""Keeps a Delivery in step with one selection of the API: list, watch, and heal.
+
+In: events of lists and watches.
+Out: Changes, in batches that are small enough not to hold up the event loop.
+Invariant: what was delivered is what the API server showed last.  A list replaces: what it lacks
+is removed, and nothing is removed before the whole list was seen.  No end of a watch, whatever
+its reason, leads to a try without a pause that grows, and no silence lasts longer than
+WATCH_LONGEST + SLACK seconds.
+Source: the list-watch protocol of the Kubernetes API.  Differs: the original's resync replays its
+own store; here a real list is compared.
+"""
+
+import asyncio
+import logging
+from contextlib import aclosing
+from random import Random
+from typing import Final, Generic, NoReturn, TypeVar
+
+from kubedns.cluster.audit import audit_periodically
+from kubedns.cluster.backoff import Backoff
+from kubedns.cluster.delivery import Delivery
+from kubedns.cluster.errors import ApiError, Fault
+from kubedns.cluster.intake import Intake, Pace
+from kubedns.cluster.listing import RESTART, error_of, listed
+from kubedns.cluster.project import Projection, version_number, version_text
+from kubedns.cluster.resources import Request, Selection
+from kubedns.cluster.session import Api
+from kubedns.cluster.statistics import ResourceStatistics
+from kubedns.cluster.watchstream import Event, StreamError, WatchStream
+from kubedns.objects import Key
+from kubedns.shared.tasks import cancel, spawn
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+RELIST_PERIOD: Final = 1800.0
+"""Seconds between the lists that are compared with what the watch delivered, plus up to 20 %."""
+WATCH_SHORTEST: Final = 30.0
+WATCH_LONGEST: Final = 45.0
+SLACK: Final = 15.0
+"""Seconds beyond the server's own end of a watch after which the peer counts as dead."""
+SETTLED: Final = 2.0
+"""Seconds a watch must last to count as a success."""
+LIST_AT_MOST: Final = 300.0
+"""Seconds within which a list must be complete, however lively it is."""
+_RESUMABLE = 2
+"""Failures in a row with an answer that blames the request, after which its version is given up."""
+
+
+class Reflector(Generic[T]):
+    """One list-watch; `run` it as a task.
+
+    `synced` is set once the first list is delivered; `failure` is what stands in the way now,
+    empty when nothing does; `live_since` is the loop's time at which the current watch was
+    accepted, None without one.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        selection: Selection,
+        project: Projection[T],
+        delivery: Delivery[T],
+        statistics: ResourceStatistics,
+        relist_period: float = RELIST_PERIOD,
+    ) -> None:
+        self._api = api
+        self._selection = selection
+        self._delivery = delivery
+        self._relist_period = relist_period
+        self._intake = Intake(selection, project, delivery, statistics)
+        self._statistics = statistics
+        self._random = Random()
+        self._backoff = Backoff(self._random)
+        self._logged = ""
+        self._paging = False
+        self.failure = ""
+        self.live_since: float | None = None
+        self.synced = asyncio.Event()
+
+    async def run(self) -> NoReturn:
+        """List and watch for ever."""
+        relists = spawn(
+            audit_periodically(self._api, self._selection, self._intake, self, self._relist_period),
+            name=f"relist {self._selection.name}",
+        )
+        try:
+            while True:
+                delay = await self._guarded_round()
+                await asyncio.sleep(delay)
+        finally:
+            await cancel(relists)
+
+    async def _guarded_round(self) -> float:
+        """Do a round as a task of its own: a fault of ours on one object must not freeze all others."""
+        task = spawn(self._round(), name=f"list-watch {self._selection.name}")
+        try:
+            await asyncio.wait([task])
+        finally:
+            await cancel(task)
+        if task.exception() is None:
+            return task.result()
+        self._intake.distrust()
+        return self._backoff.next()
+
+    async def _round(self) -> float:
+        """List if there is no version to watch from, then watch; return the seconds to wait."""
+        try:
+            if not self._intake.version:
+                await self._replace()
+            return await self._watch()
+        except ApiError as error:
+            return self._failed(error)
+
+    def _failed(self, error: ApiError) -> float:
+        first = self._backoff.failures == 0
+        delay = self._backoff.next()
+        if error.fault is Fault.EXPIRED:
+            self._intake.version = ""
+            if first:
+                _log.info("listing %s again: %s", self._selection.name, error)
+                return 0.0
+        elif error.fault is Fault.PROTOCOL or (
+            error.code in {400, 422, 500, 504} and self._backoff.failures > _RESUMABLE
+        ):
+            # After etcd was restored from a backup no version of before is known any more.
+            self._intake.version = ""
+        delay = max(delay, error.retry_after or 0.0)
+        self._report(str(error), delay)
+        return delay
+
+    def _report(self, failure: str, delay: float) -> None:
+        """Log a failure: each one before the first sync, then only what was not logged last."""
+        self.failure = failure
+        if failure != self._logged or not self.synced.is_set():
+            self._logged = failure
+            _log.warning("%s; next try in %.1f s", failure, delay)
+
+    def _recovered(self) -> None:
+        self._backoff.reset()
+        if self.failure:
+            self.failure = self._logged = ""
+            _log.info("the watch of %s works again", self._selection.name)
+
+    # The list that replaces.
+
+    async def _replace(self) -> None:
+        try:
+            async with asyncio.timeout(LIST_AT_MOST):
+                await self._take_list()
+        except TimeoutError as error:
+            self._statistics.lists[Fault.TIMEOUT] += 1
+            raise ApiError(
+                Fault.TIMEOUT,
+                f"the list of {self._selection.name} was not complete after {LIST_AT_MOST:.0f} s",
+            ) from error
+        except ApiError as error:
+            self._statistics.lists[error.fault] += 1
+            raise
+        self._statistics.lists["ok"] += 1
+        if not self.synced.is_set():
+            self.failure = self._logged = ""
+            self._statistics.synced = True
+            self.synced.set()
+            _log.info("listed %d %s", len(self._intake.holdings), self._selection.name)
+
+    async def _take_list(self) -> None:
+        intake, pace, seen, version = self._intake, Pace(), set[Key](), ""
+        async with aclosing(listed(self._api, self._selection)) as events:
+            async for event in events:
+                if event.type == "BOOKMARK":
+                    version = version_text(event.object)
+                elif event.type == RESTART:
+                    self._note_paging(str(event.object["message"]))
+                    seen.clear()
+                elif (identity := intake.identify(event)) is not None:
+                    key, number = identity
+                    if event.type == "DELETED":
+                        seen.discard(key)
+                    else:
+                        seen.add(key)
+                        intake.take_object(key, number, event.object)
+                if intake.full() or pace.due():
+                    await intake.drain(pace)
+                    await pace.pause()
+        for key in intake.holdings.missing(seen):
+            intake.stage(intake.holdings.remove(key, version_number(version)))
+        await intake.drain(pace)
+        intake.version = version
+        intake.reached()
+        self._statistics.objects = len(intake.holdings)
+        self._statistics.last_activity = asyncio.get_running_loop().time()
+
+    def _note_paging(self, reason: str) -> None:
+        if not self._paging:
+            self._paging = True
+            _log.info(
+                "listing %s in pages, as the server does not stream the list: %s",
+                self._selection.name,
+                reason,
+            )
+
+    # The watch.
+
+    async def _watch(self) -> float:
+        """Watch until the stream ends; return the seconds to wait before the next one."""
+        lasts = self._random.uniform(WATCH_SHORTEST, WATCH_LONGEST)
+        params = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._intake.version,
+            "timeoutSeconds": f"{lasts:.0f}",
+        }
+        request = self._selection.request("watch", params, answer_within=SLACK)
+        loop = asyncio.get_running_loop()
+        began, version, end = loop.time(), self._intake.version, "closed"
+        try:
+            async with asyncio.timeout(lasts + SLACK):
+                await self._read(request)
+        except TimeoutError:
+            _log.info(
+                "no end of the watch of %s %.0f s after it was due; reopening it", self._selection.name, SLACK
+            )
+            self._statistics.watches["quiet"] += 1
+            return 0.0
+        except ApiError as error:
+            self._statistics.watches[error.fault] += 1
+            raise
+        finally:
+            lasted = loop.time() - began
+            if lasted >= SETTLED:
+                self._backoff.reset()
+        if lasted >= lasts - SETTLED:
+            end = "timeout"
+        elif lasted < SETTLED:
+            end = "short"
+        self._statistics.watches[end] += 1
+        if lasted >= SETTLED:
+            return 0.0
+        if self._intake.version != version:
+            return self._backoff.shortest()
+        delay = self._backoff.next()
+        self._report(f"cannot {request}: the API server accepts it but ends it at once", delay)
+        return delay
+
+    async def _read(self, request: Request) -> None:
+        loop, stream, pace = asyncio.get_running_loop(), WatchStream(), Pace()
+        async with self._api.open(request) as chunks:
+            self.live_since = loop.time()
+            self._delivery.connected(live=True)
+            settled = loop.call_later(SETTLED, self._recovered)
+            try:
+                async for chunk in chunks:
+                    arrival = loop.time()
+                    for event in stream.feed(chunk):
+                        self._take(request, event, arrival)
+                        if self._intake.full() or pace.due():
+                            await self._intake.drain(pace)
+                            await pace.pause()
+                    await self._intake.drain(pace)
+                    self._intake.reached()
+            except StreamError as error:
+                raise ApiError(Fault.PROTOCOL, f"cannot {request}: {error}") from error
+            finally:
+                settled.cancel()
+                self.live_since = None
+                self._delivery.connected(live=False)
+
+    def _take(self, request: Request, event: Event, arrival: float) -> None:
+        if event.type == "ERROR":
+            raise error_of(request, event)
+        self._statistics.events[event.type if event.type in _EVENT_TYPES else "other"] += 1
+        self._statistics.last_activity = arrival
+        if event.type == "BOOKMARK":
+            self._intake.version = version_text(event.object) or self._intake.version
+        else:
+            self._intake.take(event, arrival)
+
+
+_EVENT_TYPES = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}
