@@ -9,7 +9,6 @@ import logging
 import os
 import signal
 import sys
-from functools import partial
 
 import kubedns
 from kubedns.shared.flags import UsageError
@@ -24,7 +23,6 @@ from nanny.options import PROGRAM, Options, from_argv, help_text
 from nanny.reaper import Reaper
 from nanny.reload import EXIT_FAILED, Reloader, StartFailure
 from nanny.supervisor import StatisticsDue, Stop
-from nanny.trial import refusal
 
 _log = logging.getLogger(__name__)
 
@@ -75,8 +73,7 @@ class Nanny:
         fixed = fixed_arguments(
             options.given, root=root, hosts_directory=str(hosts.directory) if hosts is not None else None
         )
-        trial = partial(refusal, options.dnsmasq, reaper=self._reaper)
-        self._reloader = Reloader(options, fixed, hosts, trial, self._keeper.feed, self._metrics)
+        self._reloader = Reloader(options, fixed, hosts, self._keeper, self._metrics)
         self._following: asyncio.Task[None] | None = None
         self._failure: StartFailure | None = None
         self._stopping = False

@@ -1,25 +1,26 @@
 """One child process: spawned, heard, signalled, and reported once it is gone.
 
 In: a command.  Out: its output line by line, and how it ended.  It leads its own process group,
-which goes with it: what dnsmasq forks for TCP clients would hold its port.  It gets SIGTERM when
-this process dies, however that happens (PR_SET_PDEATHSIG, prctl(2)); the kernel forgets that
-when the child changes its uid or gid, or when its binary has capabilities.
+which goes with it: what dnsmasq forks for TCP clients would hold its port.
 """
 
 import asyncio
-import ctypes
+import contextlib
 import os
+import socket
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from signal import SIGTERM, Signals
+from pathlib import Path
+from signal import Signals
 from typing import Final
 
+from nanny import launch
 from nanny.reaper import Reaper, signal_group
 from nanny.relay import LineRelay
 
-_PR_SET_PDEATHSIG: Final = 1
-_prctl = ctypes.CDLL(None).prctl
+OnLine = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +44,20 @@ class Child:
     `ended` is done when the process and its group are gone and the last line was delivered.
     """
 
-    def __init__(self, command: Sequence[str], reaper: Reaper, on_line: Callable[[str], None]) -> None:
-        """Spawn the command; must be called on the loop, in the main thread: its end is what counts.
-
-        Raises OSError when the command cannot be executed.
-        """
+    def __init__(
+        self, command: Sequence[str], reaper: Reaper, on_line: OnLine, stdin: int = subprocess.DEVNULL
+    ) -> None:
+        """Spawn the command on the running loop; raises OSError when it cannot be executed."""
         self.ended: asyncio.Future[ExitStatus] = asyncio.get_running_loop().create_future()
         output, child_end = os.pipe()
         try:
             self._process = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=child_end,
                 stderr=child_end,
                 env={**os.environ, "LC_ALL": "C"},
                 process_group=0,
-                # Two calls into libc, looked up before the fork: no lock of another thread is waited for.
-                preexec_fn=_end_with(os.getpid()),  # noqa: PLW1509
             )
         except BaseException:
             os.close(output)
@@ -86,12 +84,42 @@ class Child:
         self.ended.set_result(ExitStatus(self._process.returncode))
 
 
-def _end_with(parent: int) -> Callable[[], None]:
-    """Return what a child does before exec: ask for SIGTERM at the parent's death, unless it is too late."""
+class PreparedChild(Child):
+    """A child that waits to be released before it executes its command, as `launch` describes.
 
-    def prepare() -> None:
-        _prctl(_PR_SET_PDEATHSIG, int(SIGTERM), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
+    It gets SIGTERM when this process dies, however that happens; the kernel forgets that when the
+    command changes its uid or gid, or when its file has capabilities.  Must be made in the main
+    thread: the death of the thread that spawns is what counts.
+    """
 
-    return prepare
+    def __init__(self, command: Sequence[str], reaper: Reaper, on_line: OnLine) -> None:
+        self.command: Final = tuple(command)
+        loop = asyncio.get_running_loop()
+        self.ready: asyncio.Future[None] = loop.create_future()
+        """Done when it can be released without delay, or will never be."""
+        self._line, end = socket.socketpair()
+        words = (sys.executable, "-I", "-S", str(Path(launch.__file__)), str(os.getpid()), *command)
+        try:
+            super().__init__(words, reaper, on_line, stdin=end.fileno())
+        except BaseException:
+            self._line.close()
+            raise
+        finally:
+            end.close()
+        loop.add_reader(self._line, self._ready)
+
+    def release(self) -> None:
+        """Let it execute its command."""
+        with contextlib.suppress(BrokenPipeError):  # it is gone already, which `ended` reports
+            self._line.send(b"\n")
+        self.discard()
+
+    def discard(self) -> None:
+        """Let it end without executing anything, unless it was released."""
+        self._ready()
+        self._line.close()
+
+    def _ready(self) -> None:
+        if not self.ready.done():
+            asyncio.get_running_loop().remove_reader(self._line)
+            self.ready.set_result(None)

@@ -11,7 +11,8 @@ import re
 import signal
 from typing import Final
 
-from nanny.child import Child, ExitStatus
+from nanny.arguments import Arguments
+from nanny.child import Child, ExitStatus, PreparedChild
 from nanny.metrics import Metrics
 from nanny.reaper import Reaper
 from nanny.supervisor import (
@@ -32,6 +33,7 @@ from nanny.supervisor import (
     Supervisor,
     Terminate,
 )
+from nanny.trial import refusal
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +42,9 @@ _GRACE: Final = 1.0
 
 _SETTLED: Final = 1.0
 """Seconds after which a child that logs elsewhere counts as up."""
+
+_PREPARED_WITHIN: Final = 1.0
+"""Seconds to wait at most for a prepared child; a restart without one only takes longer."""
 
 _LONGEST_COMMAND_SHOWN = 2000
 _STARTED = re.compile(r"dnsmasq\[\d+\]: started, version (\S+)")
@@ -56,6 +61,7 @@ class Keeper:
         self._metrics = metrics
         self._supervisor = Supervisor()
         self._child: Child | None = None
+        self._prepared: PreparedChild | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._last_line = ""
         self._busy_port = False
@@ -67,6 +73,22 @@ class Keeper:
     def alive(self) -> bool:
         """Whether there is a child."""
         return self._child is not None
+
+    async def refusal(self, arguments: Arguments) -> str | None:
+        """Return why dnsmasq refuses the arguments, None when it takes them.
+
+        A child with them is then prepared, so that its start takes less time.  Raises OSError when
+        dnsmasq cannot be executed.
+        """
+        prepared = self._prepare(arguments)
+        refused: str | None = "not tried"
+        try:
+            refused = await refusal(self._dnsmasq, arguments, self._reaper)
+            await asyncio.wait({prepared.ready}, timeout=_PREPARED_WITHIN)
+        finally:
+            if refused is not None:
+                self._discard()
+        return refused
 
     def feed(self, event: Event) -> None:
         """Let the supervisor decide about an event, and carry it out."""
@@ -96,26 +118,41 @@ class Keeper:
             case LogStatistics():
                 self._signal(signal.SIGUSR1)
             case End(failure):
+                self._discard()
                 if not self.over.done():
                     self.over.set_result(failure)
 
     def _spawn(self, action: Spawn) -> None:
         self._busy_port, self._last_line = False, ""
-        self._metrics.spawned(action.reason)
-        if action.reason is Reason.FALLBACK:
-            _log.error("dnsmasq fails with the new arguments: going back to the last that worked")
-        if action.reason is not Reason.PORT_BUSY:
-            shown = " ".join((self._dnsmasq, *action.arguments))
-            verb = "starting" if action.reason is Reason.START else "restarting"
-            _log.info("%s %s", verb, shown[:_LONGEST_COMMAND_SHOWN])
+        command = (self._dnsmasq, *action.arguments)
         try:
-            self._child = Child((self._dnsmasq, *action.arguments), self._reaper, self._take_line)
+            prepared = self._prepared
+            if prepared is None or prepared.command != command:
+                prepared = self._prepare(action.arguments)
+            prepared.release()
+            self._child, self._prepared = prepared, None
         except OSError as error:
             gone = Exited(f"cannot execute {self._dnsmasq}: {error.strerror}")
             asyncio.get_running_loop().call_soon(self.feed, gone)
             return
         self._child.ended.add_done_callback(self._exited)
         self._after(_SETTLED, Ready())
+        self._metrics.spawned(action.reason)
+        if action.reason is Reason.FALLBACK:
+            _log.error("dnsmasq fails with the new arguments: going back to the last that worked")
+        if action.reason is not Reason.PORT_BUSY:
+            verb = "starting" if action.reason is Reason.START else "restarting"
+            _log.info("%s %s", verb, " ".join(command)[:_LONGEST_COMMAND_SHOWN])
+
+    def _prepare(self, arguments: Arguments) -> PreparedChild:
+        self._discard()
+        self._prepared = PreparedChild((self._dnsmasq, *arguments), self._reaper, self._take_line)
+        return self._prepared
+
+    def _discard(self) -> None:
+        if self._prepared is not None:
+            self._prepared.discard()
+        self._prepared = None
 
     def _exited(self, ended: "asyncio.Future[ExitStatus]") -> None:
         self._child = None

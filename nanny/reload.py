@@ -9,9 +9,9 @@ wrong anywhere changes nothing.  At the start a wrong configuration means the gi
 import asyncio
 import errno
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kubedns.shared.config import Config, InvalidConfigError, parse_config
 from kubedns.shared.configdir import ConfigDirError, DirectoryWatch, Snapshot, read_directory
@@ -24,9 +24,6 @@ from nanny.resolve import Resolver
 from nanny.supervisor import Event, HostsChanged, Wanted
 
 _log = logging.getLogger(__name__)
-
-Trial = Callable[[Arguments], Awaitable[str | None]]
-"""Tells why dnsmasq refuses some arguments, None when it takes them; may raise OSError."""
 
 EXIT_FAILED: Final = 1
 EXIT_NOT_EXECUTABLE: Final = 126
@@ -42,6 +39,16 @@ class StartFailure:
     status: int
 
 
+class ChildSlot(Protocol):
+    """Where the child is kept, as the reloader sees it: the Keeper."""
+
+    async def refusal(self, arguments: Arguments) -> str | None:
+        """Return why dnsmasq refuses the arguments, None when it takes them; may raise OSError."""
+
+    def feed(self, event: Event) -> None:
+        """Take in what is wanted of the child."""
+
+
 class Reloader:
     """Owns the configuration in effect and the arguments that were handed on last."""
 
@@ -50,16 +57,14 @@ class Reloader:
         options: Options,
         fixed: Arguments,
         hosts: HostsFile | None,
-        trial: Trial,
-        feed: Callable[[Event], None],
+        child: ChildSlot,
         metrics: Metrics,
     ) -> None:
         """`fixed` are the arguments without configuration; `hosts` None: there is no place for hosts."""
         self._options = options
         self._fixed = fixed
         self._hosts = hosts
-        self._trial = trial
-        self._feed = feed
+        self._child = child
         self._metrics = metrics
         domains = cluster_domains(options.given, options.kubedns_server)
         self._domain = domains[0] if domains else ""
@@ -73,7 +78,7 @@ class Reloader:
     async def start(self) -> StartFailure | None:
         """Hand on the arguments of the first child, or return why there can be none."""
         try:
-            refusal = await self._trial(self._fixed)
+            refusal = await self._child.refusal(self._fixed)
         except OSError as error:
             return _cannot_execute(self._options.dnsmasq, error)
         if refusal is not None:
@@ -163,13 +168,13 @@ class Reloader:
 
     def _want(self, arguments: Arguments) -> None:
         self._wanted, self._passed_over = arguments, None
-        self._feed(Wanted(arguments))
+        self._child.feed(Wanted(arguments))
 
     async def _refusal(self, arguments: Arguments) -> str | None:
         if arguments == self._fixed:
             return None  # they passed at the start
         try:
-            return await self._trial(arguments)
+            return await self._child.refusal(arguments)
         except OSError as error:
             return _cannot_execute(self._options.dnsmasq, error).message
 
@@ -200,7 +205,7 @@ class Reloader:
             return not config.hosts
         try:
             if self._hosts.write(config.hosts):
-                self._feed(HostsChanged())
+                self._child.feed(HostsChanged())
         except OSError as error:
             _log.error("hosts: cannot write %s: %s", self._hosts.directory, error.strerror)
             return False

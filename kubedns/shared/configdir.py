@@ -194,7 +194,11 @@ class DirectoryWatch:
                 return
 
     def _watched(self) -> Mapping[Path, tuple[int, int]]:
-        """Return the directory and its nearest parent, as far as they exist, with their inodes."""
+        """Return what must be watched, with inodes: the directory, or what could make it another one.
+
+        The nearest parent that exists is watched where the directory is missing or a link; else its
+        own end is an event too, and a parent with busy files in it costs nothing.
+        """
         watched: dict[Path, tuple[int, int]] = {}
         for path in (self._directory, *self._directory.parents):
             try:
@@ -203,7 +207,7 @@ class DirectoryWatch:
                 continue
             if stat.S_ISDIR(found.st_mode):
                 watched[path] = (found.st_dev, found.st_ino)
-                if path != self._directory:
+                if not path.is_symlink() or path != self._directory:
                     break
         return watched
 
