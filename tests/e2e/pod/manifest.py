@@ -1,0 +1,113 @@
+"""The pod of the shipped manifest, as values a container engine can be told.
+
+In: deploy/kube-dns.yaml.  Out: a Pod; every argument, user, mount, limit and probe is the file's.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+MANIFEST = Path(__file__).resolve().parents[3] / "deploy" / "kube-dns.yaml"
+_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What kubelet would ask: a path by HTTP, or with None a TCP connection."""
+
+    port: int
+    path: str | None
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One volumeMount."""
+
+    volume: str
+    path: str
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container; `memory_limit` in bytes."""
+
+    name: str
+    image: str
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
+    mounts: tuple[Mount, ...]
+    memory_limit: int
+    dropped_capabilities: tuple[str, ...]
+    read_only_root: bool
+    privilege_escalation: bool
+    liveness: Probe
+    readiness: Probe | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """The pod template; `volumes` by name as the API has them, `grace_period` in seconds."""
+
+    containers: dict[str, Container]
+    volumes: dict[str, dict[str, Any]]
+    sysctls: dict[str, str]
+    user: int
+    group: int
+    grace_period: float
+    cluster_ip: str
+
+
+def read_pod(path: Path = MANIFEST) -> Pod:
+    """Return the pod of the Deployment, and the Service's address, of a rendered manifest."""
+    objects = {it["kind"]: it for it in yaml.safe_load_all(path.read_text())}
+    spec = objects["Deployment"]["spec"]["template"]["spec"]
+    context = spec["securityContext"]
+    return Pod(
+        containers={it["name"]: _container(it) for it in spec["containers"]},
+        volumes={it["name"]: it for it in spec["volumes"]},
+        sysctls={it["name"]: it["value"] for it in context["sysctls"]},
+        user=context["runAsUser"],
+        group=context["runAsGroup"],
+        grace_period=spec["terminationGracePeriodSeconds"],
+        cluster_ip=objects["Service"]["spec"]["clusterIP"],
+    )
+
+
+def _container(manifest: dict[str, Any]) -> Container:
+    environment = {it["name"]: it["value"] for it in manifest["env"]}
+    context = manifest["securityContext"]
+    return Container(
+        name=manifest["name"],
+        image=manifest["image"],
+        arguments=tuple(_expanded(argument, environment) for argument in manifest["args"]),
+        environment=environment,
+        mounts=tuple(
+            Mount(it["name"], it["mountPath"], it.get("readOnly", False))
+            for it in manifest.get("volumeMounts", [])
+        ),
+        memory_limit=_bytes(manifest["resources"]["limits"]["memory"]),
+        dropped_capabilities=tuple(context["capabilities"]["drop"]),
+        read_only_root=context["readOnlyRootFilesystem"],
+        privilege_escalation=context["allowPrivilegeEscalation"],
+        liveness=_probe(manifest["livenessProbe"]),
+        readiness=_probe(manifest["readinessProbe"]) if "readinessProbe" in manifest else None,
+    )
+
+
+def _expanded(argument: str, environment: dict[str, str]) -> str:
+    return re.sub(r"\$\((\w+)\)", lambda found: environment[found[1]], argument)
+
+
+def _probe(manifest: dict[str, Any]) -> Probe:
+    http = manifest.get("httpGet")
+    asked = http or manifest["tcpSocket"]
+    return Probe(asked["port"], http["path"] if http else None, manifest["timeoutSeconds"])
+
+
+def _bytes(quantity: str) -> int:
+    return int(quantity[:-2]) * _UNITS[quantity[-2:]]
