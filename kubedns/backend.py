@@ -48,8 +48,10 @@ class Backend(Protocol):
     """What the answering room reads."""
 
     domain: Labels
-    subtrees: Mapping[bytes, Subtree]
-    """The sub-tree of each Service that has a name, by the wire form of its two labels: service, namespace."""
+
+    @property
+    def subtrees(self) -> Mapping[bytes, Subtree]:
+        """The sub-tree of each Service that has a name, by the wire form of its labels: service, namespace."""
 
     def has_federations(self) -> bool:
         """Whether names with a federation's label exist besides those of the sub-trees."""

@@ -1,25 +1,17 @@
-"""What the record server counts, and how Prometheus sees it.
+"""What the DNS server counts, as plain integers: on the way of a question nothing else is touched.
 
-On the way of a question only plain integers are added to; the series are made from them when
-somebody scrapes.  Names, labels and buckets of the `skydns_` series are the original's.
+The series are made from them when somebody scrapes: see `collectors`.  Systems, causes and buckets
+are the original's.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final
-
-from prometheus_client.core import (
-    CounterMetricFamily,
-    HistogramMetricFamily,
-)
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 SYSTEMS: Final = ("auth", "cache", "recursive", "reverse", "stub")
 DURATION_BUCKETS: Final = (0.001, 0.003, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 SIZE_BUCKETS: Final = (0, 512, 1024, 1500, 2048, 4096, 8192, 16384, 32768, 65535)
-PROPAGATION_BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 LARGEST_COUNTED_SIZE: Final = 1232
 """Octets up to which replies are counted by their exact size: all that goes over UDP."""
 
@@ -36,7 +28,7 @@ class Outcome(IntEnum):
     SERVFAIL = 6
 
 
-_CAUSES = ("", "nxdomain", "nodata", "truncated", "refused", "overflow", "servfail")
+CAUSES = ("", "nxdomain", "nodata", "truncated", "refused", "overflow", "servfail")
 
 
 class Histogram:
@@ -126,37 +118,3 @@ class ServerCounters:
         """Attribute the time of one wake-up of a socket, in which answers were given at once."""
         for system in ("auth", "reverse"):
             self.systems[system].spread(seconds)
-
-
-class ServerCollector(Collector):
-    """The original's series, under `skydns_skydns_` unless the environment says otherwise."""
-
-    def __init__(self, counters: ServerCounters, namespace: str, subsystem: str) -> None:
-        self._counters = counters
-        self._prefix = "_".join(part for part in (namespace, subsystem) if part)
-        self._prefix += "_" if self._prefix else ""
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the series from the counters as they stand."""
-        name = self._prefix.__add__
-        requests = CounterMetricFamily(name("dns_request_count"), "Questions answered.", labels=["system"])
-        durations = HistogramMetricFamily(
-            name("dns_request_duration_seconds"), "Time from a question to its answer.", labels=["system"]
-        )
-        sizes = HistogramMetricFamily(name("dns_response_size_bytes"), "Size of answers.", labels=["system"])
-        errors = CounterMetricFamily(
-            name("dns_error_count"), "Answers that are not data, by cause.", labels=["system", "cause"]
-        )
-        misses = CounterMetricFamily(
-            name("dns_cachemiss_count"), "Answers that were not kept from before.", labels=["cache"]
-        )
-        for system, counted in self._counters.systems.items():
-            requests.add_metric([system], counted.answered())
-            durations.add_metric([system], counted.durations.buckets(), counted.durations.total)
-            size_histogram = counted.size_histogram()
-            sizes.add_metric([system], size_histogram.buckets(), size_histogram.total)
-            for cause, count in zip(_CAUSES, counted.outcomes, strict=True):
-                if cause:
-                    errors.add_metric([system, cause], count)
-        misses.add_metric(["response"], self._counters.misses)
-        yield from (requests, durations, sizes, errors, misses)

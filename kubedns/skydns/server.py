@@ -6,6 +6,7 @@ made from the names of one Service it leaves there for the lean path.
 
 import logging
 from collections.abc import Awaitable
+from time import perf_counter
 from typing import Final, Protocol
 
 from kubedns.backend import Backend, BackendError
@@ -71,6 +72,14 @@ class Server:
             _log.exception("cannot answer %s", message[:300].hex())
             return rejection(Rejected(message[:2], int.from_bytes(message[2:4]), wire.SERVFAIL))
 
+    def respond_tcp(self, message: bytes, tcp: bool = True) -> Reply:
+        """Answer one message that came over TCP, and time it; UDP times whole batches."""
+        begun = perf_counter()
+        reply = self.respond(message, tcp)
+        if isinstance(reply, bytes):
+            self._counters.note_batch(perf_counter() - begun)
+        return reply
+
     def _full(self, message: bytes, tcp: bool) -> Reply:
         query = parse_query(message)
         if query is None:
@@ -112,6 +121,7 @@ class Server:
 
     async def _follow(self, query: Query, chain: Chain, tcp: bool) -> bytes:
         """Take an alias that leads out of the zone to its end."""
+        begun = perf_counter()
         answer: Answer | Chain = chain
         while isinstance(answer, Chain):
             if self._answers.owns(answer.target):

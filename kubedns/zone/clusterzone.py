@@ -37,6 +37,7 @@ class ClusterZone:
         self._slices: dict[Key, EndpointSlice] = {}
         self._slices_of: dict[Key, tuple[Key, ...]] = {}
         self._reverse: dict[bytes, tuple[Key, ...]] = {}
+        self._aliases: set[Key] = set()
         self._federations = Federations()
         self._synced = False
         self.services: Sink[Service] = _Services(self)
@@ -122,6 +123,7 @@ class ClusterZone:
                     if key not in known:
                         self._reverse[address] = tuple(sorted((*known, key)))
             self._tree.set_entry(path, entry or ())
+            (self._aliases.add if entry else self._aliases.discard)(key)
             self._tree.set_subtree(path, node)
             index = to_wire(path[-1:-3:-1])[:-1]
             if node is not None or entry:
@@ -221,6 +223,10 @@ class ClusterZone:
     def counts(self) -> dict[str, int]:
         """Return how many objects are held, by kind as the metrics name them."""
         return {"service": len(self._services), "endpointslice": len(self._slices)}
+
+    def count_records(self) -> int:
+        """Return how many reverse records and aliases are held."""
+        return sum(map(len, self._reverse.values())) + len(self._aliases)
 
     def dump(self) -> Iterator[str]:
         """Yield the tree as JSON, in pieces."""

@@ -1,0 +1,297 @@
+"""The record server: builds every room, joins them, starts and stops them in order.
+
+The only module that knows all rooms, reads the environment and ends the process.  Exit status: 0
+after SIGTERM or SIGINT, 2 for a wrong command line, 255 (as the original) when the first sync
+takes too long, 1 for anything else that keeps the server from starting.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from typing import Final
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from kubedns import __version__
+from kubedns.cluster.clusterwatch import ClusterWatch
+from kubedns.cluster.configmap import ConfigData
+from kubedns.cluster.credentials import load_credentials
+from kubedns.cluster.files import CredentialsError
+from kubedns.cluster.nodes import find_topology
+from kubedns.cluster.statistics import PROPAGATION_BOUNDS
+from kubedns.collectors import ClusterCollector, ClusterView, ServerCollector
+from kubedns.garbage import defer_full_collections, keep_collections_short
+from kubedns.metrics import ServerCounters
+from kubedns.names import to_text
+from kubedns.objects import Topology
+from kubedns.options import PROGRAM, Options, from_argv, help_text
+from kubedns.settings import InForce, Settings
+from kubedns.shared.config import InvalidConfigError, parse_config
+from kubedns.shared.configdir import ConfigDirError, DirectoryWatch, read_directory
+from kubedns.shared.flags import UsageError
+from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
+from kubedns.shared.tasks import cancel, spawn
+from kubedns.shared.web import serve
+from kubedns.skydns.answers import Policy, ZoneAnswers
+from kubedns.skydns.forward import Forwarder
+from kubedns.skydns.resolvconf import ResolvConf
+from kubedns.skydns.server import Server
+from kubedns.status import metrics_app, status_app
+from kubedns.transport.tcp import TcpServer
+from kubedns.transport.udp import UdpServer
+from kubedns.zone.clusterzone import ClusterZone
+
+_log = logging.getLogger(__name__)
+_SYNC_FAILED: Final = 255
+_CLOCK_PERIOD: Final = 10.0
+
+
+class StartError(Exception):
+    """The server cannot start; the text says why and what to do."""
+
+
+class KubeDns:
+    """One running record server."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._counters = ServerCounters()
+        self._zone = ClusterZone(options.domain, options.ttl)
+        own = [(options.dns_bind_address, options.dns_port)]
+        self._forwarder = Forwarder(self._counters.systems, own=own)
+        policy = Policy(options.ttl, options.negative_ttl, options.wildcards)
+        self._server = Server(self._zone, ZoneAnswers(self._zone, policy), self._forwarder, self._counters)
+        self._udp = UdpServer(self._server.respond, self._counters.note_batch)
+        self._tcp = TcpServer(self._server.respond_tcp)
+        self._resolv_conf = ResolvConf()
+        flags = InForce(nameservers=options.nameservers, federations=options.federations)
+        self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._apply)
+        credentials = load_credentials(options.kubeconfig, options.master_url, os.environ)
+        self._api_server = credentials.server
+        self._cluster = ClusterWatch(credentials, self._zone.services, self._zone.slices)
+        self._topology: Topology | None = None
+        self._topology_search: asyncio.Task[None] | None = None
+        self._draining = False
+
+    # Starting and stopping.
+
+    async def run(self) -> int:
+        """Serve until told to stop; return the exit status.  Raises StartError."""
+        loop = asyncio.get_running_loop()
+        stopping: asyncio.Queue[signal.Signals] = asyncio.Queue()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopping.put_nowait, number)
+        async with AsyncExitStack() as stack:
+            await self._start(stack)
+            sync = spawn(self._sync(), name="first sync")
+            stack.push_async_callback(cancel, sync)
+            waiting = spawn(stopping.get(), name="signals")
+            await asyncio.wait((sync, waiting), return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done() and not sync.result():
+                await cancel(waiting)
+                return _SYNC_FAILED
+            if await waiting == signal.SIGTERM and self._options.lame_duck > 0:
+                await self._drain(stopping)
+            _log.info("stopping")
+        return 0
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        options = self._options
+        self._server.set_clock(time.time())
+        self._settings.refresh()
+        try:
+            await self._listen(stack)
+            await self._serve(stack, self._status(), options.healthz_port, "health checks (--healthz-port)")
+            if options.metrics.port is not None:
+                port = options.metrics.port
+                await self._serve(
+                    stack, self._metrics(), port, "metrics (environment variable PROMETHEUS_PORT)"
+                )
+        except OSError as error:
+            raise StartError(str(error)) from error
+        tasks = [
+            spawn(self._keep_time(), name="clock"),
+            spawn(keep_collections_short(), name="garbage"),
+        ]
+        stack.push_async_callback(cancel, *tasks)
+        self._cluster.start()
+        stack.push_async_callback(self._cluster.stop)
+        await self._follow_settings(stack)
+        _log.info("%s %s serves %s from %s", PROGRAM, __version__, to_text(options.domain), self._api_server)
+
+    async def _listen(self, stack: AsyncExitStack) -> None:
+        options = self._options
+        port = self._udp.start(options.dns_bind_address, options.dns_port)
+        stack.callback(self._udp.stop)
+        await self._tcp.start(options.dns_bind_address, port)
+        stack.push_async_callback(self._tcp.stop)
+        _log.info("answering DNS at %s, port %d, over UDP and TCP", options.dns_bind_address, port)
+
+    @staticmethod
+    async def _serve(stack: AsyncExitStack, app: web.Application, port: int, purpose: str) -> None:
+        runner, bound = await serve(app, port, purpose)
+        stack.push_async_callback(runner.cleanup)
+        _log.info("serving %s at port %d", purpose, bound)
+
+    async def _sync(self) -> bool:
+        """Wait for the first complete state; return whether it came in time."""
+        limit = self._options.initial_sync_timeout or None
+        begun = time.monotonic()
+        try:
+            async with asyncio.timeout(limit):
+                await self._cluster.synced.wait()
+        except TimeoutError:
+            _log.critical(
+                "no complete list of the cluster after %gs (--initial-sync-timeout): %s",
+                limit,
+                self._cluster.why_not_synced(),
+            )
+            return False
+        self._zone.mark_synced()
+        held = ", ".join(f"{count} {kind}s" for kind, count in self._zone.counts().items())
+        _log.info("synced after %.3fs: %s", time.monotonic() - begun, held)
+        await asyncio.Event().wait()
+        return True
+
+    async def _drain(self, stopping: "asyncio.Queue[signal.Signals]") -> None:
+        """Go on answering while clients and load balancers learn that we leave."""
+        self._draining = True
+        _log.info("SIGTERM: answering for another %gs (--lame-duck)", self._options.lame_duck)
+        try:
+            await asyncio.wait_for(stopping.get(), self._options.lame_duck)
+        except TimeoutError:
+            return
+
+    # Settings.
+
+    async def _follow_settings(self, stack: AsyncExitStack) -> None:
+        options = self._options
+        if options.config_dir:
+            task = spawn(self._follow_directory(), name="configuration directory")
+            stack.push_async_callback(cancel, task)
+        elif options.config_map:
+            watch = self._cluster.watch_config_map(
+                options.config_map_namespace, options.config_map, self._offer_config_map
+            )
+            watch.start()
+            stack.push_async_callback(watch.stop)
+
+    async def _follow_directory(self) -> None:
+        directory = self._options.config_dir
+        async for snapshot in DirectoryWatch(directory, self._options.config_period):
+            if isinstance(snapshot, ConfigDirError):
+                self._settings.unreadable(snapshot)
+            else:
+                self._settings.offer(snapshot, f"configuration directory {directory}")
+
+    def _offer_config_map(self, data: ConfigData | None) -> None:
+        name = f"{self._options.config_map_namespace}/{self._options.config_map}"
+        self._settings.offer(data or {}, f"ConfigMap {name}")
+
+    def _apply(self, in_force: InForce) -> None:
+        self._forwarder.configure(in_force.nameservers, in_force.stub_domains)
+        self._zone.configure_federations(in_force.federations, self._topology)
+        if in_force.federations and self._topology is None and self._topology_search is None:
+            self._topology_search = spawn(self._find_topology(), name="topology")
+
+    async def _find_topology(self) -> None:
+        self._topology = await find_topology(self._cluster.api)
+        self._settings.reapply()
+
+    async def _keep_time(self) -> None:
+        """Move the SOA's serial on, and look whether resolv.conf has changed."""
+        while True:
+            await asyncio.sleep(_CLOCK_PERIOD)
+            self._server.set_clock(time.time())
+            if self._resolv_conf.reread() is not None:
+                self._settings.refresh()
+
+    # What is shown.
+
+    def _why_not_ready(self) -> str:
+        if self._draining:
+            return "stopping"
+        if not self._zone.has_synced():
+            return f"waiting for the first sync: {self._cluster.why_not_synced()}"
+        return ""
+
+    def _dump(self) -> Iterator[str]:
+        yield from self._zone.dump()
+        yield "\n"
+
+    def _status(self) -> web.Application:
+        return status_app(self._why_not_ready, self._dump)
+
+    def _metrics(self) -> web.Application:
+        names = self._options.metrics
+        registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        registry.register(ServerCollector(self._counters, names.namespace, names.subsystem))
+        registry.register(ClusterCollector(self._view()))
+        return metrics_app(registry, names.path)
+
+    def _view(self) -> ClusterView:
+        return ClusterView(
+            objects=self._zone.counts,
+            records=self._zone.count_records,
+            synced=self._zone.has_synced,
+            watches=lambda: self._cluster.statistics,
+            settings=lambda: self._settings.reloads,
+            drops=lambda: {"socket": self._udp.dropped, "overload": self._forwarder.overloads},
+            now=time.monotonic,
+            propagation_bounds=PROPAGATION_BOUNDS,
+        )
+
+
+def check_config(directory: str, domain: str) -> int:
+    """Check the configuration keys of a directory; print what is wrong; return the exit status."""
+    try:
+        if not os.path.isdir(directory):
+            raise ConfigDirError(f"{directory} is not a directory")
+        _, warnings = parse_config(read_directory(directory), domain)
+    except ConfigDirError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - the answer to the command
+        return 1
+    except InvalidConfigError as refused:
+        for fault in refused.errors:
+            print(f"{directory}: {fault}", file=sys.stderr)  # noqa: T201
+        return 1
+    for warning in warnings:
+        print(f"{directory}: warning: {warning}", file=sys.stderr)  # noqa: T201
+    print(f"{directory}: the configuration is good")  # noqa: T201
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the record server with a command line, `sys.argv` if None; return the exit status."""
+    try:
+        options = from_argv(sys.argv[1:] if argv is None else argv, os.environ)
+    except UsageError as error:
+        print(f"{PROGRAM}: {error}\nTry '{PROGRAM} --help'.", file=sys.stderr)  # noqa: T201
+        return 2
+    if options.wants_help:
+        print(help_text(), end="")  # noqa: T201
+        return 0
+    if options.wants_version:
+        print(program_line(PROGRAM, __version__))  # noqa: T201
+        return 0
+    setup_logging(options.verbosity)
+    warn_ignored_flags(options.ignored_flags)
+    if options.check_config:
+        return check_config(options.check_config, to_text(options.domain))
+    defer_full_collections()
+    try:
+        return asyncio.run(_run(options))
+    except (StartError, CredentialsError) as error:
+        _log.critical("cannot start: %s", error)
+        return 1
+
+
+async def _run(options: Options) -> int:
+    return await KubeDns(options).run()

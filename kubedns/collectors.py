@@ -1,0 +1,172 @@
+"""The counters and the state of the cluster as Prometheus sees them, made at each scrape.
+
+The original's series keep their names, labels and buckets (`skydns_skydns_...`); what is new
+begins with `kubedns_`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from kubedns.metrics import CAUSES, Histogram, ServerCounters
+
+
+class ServerCollector(Collector):
+    """The original's series, under `skydns_skydns_` unless the environment says otherwise."""
+
+    def __init__(self, counters: ServerCounters, namespace: str, subsystem: str) -> None:
+        self._counters = counters
+        self._prefix = "_".join(part for part in (namespace, subsystem) if part)
+        self._prefix += "_" if self._prefix else ""
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the series from the counters as they stand."""
+        name = self._prefix.__add__
+        requests = CounterMetricFamily(name("dns_request_count"), "Questions answered.", labels=["system"])
+        durations = HistogramMetricFamily(
+            name("dns_request_duration_seconds"), "Time from a question to its answer.", labels=["system"]
+        )
+        sizes = HistogramMetricFamily(name("dns_response_size_bytes"), "Size of answers.", labels=["system"])
+        errors = CounterMetricFamily(
+            name("dns_error_count"), "Answers that are not data, by cause.", labels=["system", "cause"]
+        )
+        misses = CounterMetricFamily(
+            name("dns_cachemiss_count"), "Answers that were not kept from before.", labels=["cache"]
+        )
+        for system, counted in self._counters.systems.items():
+            requests.add_metric([system], counted.answered())
+            durations.add_metric([system], counted.durations.buckets(), counted.durations.total)
+            size_histogram = counted.size_histogram()
+            sizes.add_metric([system], size_histogram.buckets(), size_histogram.total)
+            for cause, count in zip(CAUSES, counted.outcomes, strict=True):
+                if cause:
+                    errors.add_metric([system, cause], count)
+        misses.add_metric(["response"], self._counters.misses)
+        yield from (requests, durations, sizes, errors, misses)
+
+
+class PropagationCounts(Protocol):
+    """Counts by upper bound of the time from a change's arrival to its being answered."""
+
+    @property
+    def counts(self) -> Sequence[int]:
+        """Changes by bound, the last of them without one."""
+
+    @property
+    def total(self) -> float:
+        """Sum of the times, in seconds."""
+
+
+class WatchStatistics(Protocol):
+    """What a list-watch counts; its meaning stands at `cluster.statistics.ResourceStatistics`."""
+
+    @property
+    def name(self) -> str:
+        """The resource, as a label."""
+
+    @property
+    def lists(self) -> Mapping[str, int]:
+        """Lists by outcome."""
+
+    @property
+    def watches(self) -> Mapping[str, int]:
+        """Watches by the reason of their end."""
+
+    @property
+    def repairs(self) -> int:
+        """Objects that a relist had to put right."""
+
+    @property
+    def last_activity(self) -> float | None:
+        """Monotonic time of the last event or bookmark."""
+
+    @property
+    def propagation(self) -> PropagationCounts:
+        """How soon changes were answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """What of the cluster's state the metrics show; each function is called at a scrape.
+
+    `settings` counts configuration updates by outcome, `drops` questions by reason;
+    `propagation_bounds` are those of each watch's counts, in seconds.
+    """
+
+    objects: Callable[[], Mapping[str, int]]
+    records: Callable[[], int]
+    synced: Callable[[], bool]
+    watches: Callable[[], Sequence[WatchStatistics]]
+    settings: Callable[[], Mapping[str, int]]
+    drops: Callable[[], Mapping[str, int]]
+    now: Callable[[], float]
+    propagation_bounds: Sequence[float]
+
+
+class ClusterCollector(Collector):
+    """The series under `kubedns_`: how far the server follows the cluster."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the series as things stand."""
+        view = self._view
+        objects = GaugeMetricFamily("kubedns_objects", "Objects of the cluster held.", labels=["kind"])
+        for kind, count in view.objects().items():
+            objects.add_metric([kind], count)
+        yield objects
+        yield GaugeMetricFamily(
+            "kubedns_records", "Addresses and aliases held that have a name.", view.records()
+        )
+        yield GaugeMetricFamily("kubedns_synced", "1 once everything was listed.", float(view.synced()))
+        yield from self._watches(view.watches())
+        reloads = CounterMetricFamily(
+            "kubedns_config_reloads", "Updates of the configuration, by outcome.", labels=["outcome"]
+        )
+        for outcome in ("applied", "unchanged", "refused", "unreadable"):
+            reloads.add_metric([outcome], view.settings().get(outcome, 0))
+        yield reloads
+        drops = CounterMetricFamily(
+            "kubedns_dropped", "Questions or replies dropped, by reason.", labels=["reason"]
+        )
+        for reason, count in view.drops().items():
+            drops.add_metric([reason], count)
+        yield drops
+
+    def _watches(self, watches: Sequence[WatchStatistics]) -> Iterator[Metric]:
+        ages = GaugeMetricFamily(
+            "kubedns_last_event_age_seconds",
+            "Time since the last event or bookmark of a watch; +Inf before the first.",
+            labels=["resource"],
+        )
+        lists = CounterMetricFamily("kubedns_lists", "Lists, by outcome.", labels=["resource", "outcome"])
+        ends = CounterMetricFamily(
+            "kubedns_watches", "Ended watches, by reason.", labels=["resource", "reason"]
+        )
+        repairs = CounterMetricFamily(
+            "kubedns_repairs", "Objects that a periodic relist had to put right.", labels=["resource"]
+        )
+        propagation = HistogramMetricFamily(
+            "kubedns_propagation_seconds",
+            "Time from a change's arrival to its being answered.",
+            labels=["resource"],
+        )
+        now = self._view.now()
+        for watch in watches:
+            age = inf if watch.last_activity is None else now - watch.last_activity
+            ages.add_metric([watch.name], age)
+            for outcome, count in watch.lists.items():
+                lists.add_metric([watch.name, outcome], count)
+            for reason, count in watch.watches.items():
+                ends.add_metric([watch.name, reason], count)
+            repairs.add_metric([watch.name], watch.repairs)
+            times = Histogram(self._view.propagation_bounds)
+            times.counts = list(watch.propagation.counts)
+            propagation.add_metric([watch.name], times.buckets(), watch.propagation.total)
+        yield from (ages, lists, ends, repairs, propagation)

@@ -1,0 +1,268 @@
+"""The record server's command line and environment as frozen Options.
+
+In: the words after the program's name, and the environment.  Out: Options, or UsageError with the
+flag and the reason.  Source: the original's flags; `--ttl`, `--negative-ttl`, `--wildcards`,
+`--lame-duck` and `--check-config` are new.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kubedns.names import Labels, pack_address, parse_domain
+from kubedns.shared.config import parse_federation
+from kubedns.shared.flags import (
+    HELP,
+    VERBOSITY,
+    VERSION,
+    Flag,
+    UsageError,
+    flag_bool,
+    flag_duration,
+    flag_port,
+    flag_text,
+    integer,
+    parse_flags,
+    usage,
+)
+from kubedns.shared.servers import ServerAddress, parse_server
+
+PROGRAM: Final = "kube-dns"
+METRICS_PORT: Final = 10055
+_LONGEST_TTL: Final = 86400
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_METRIC_PREFIX = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Where the metrics are served, and how their names begin; port None: nowhere."""
+
+    port: int | None
+    path: str
+    namespace: str
+    subsystem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The checked command line.  Times are in seconds; an empty text means not given."""
+
+    domain: Labels
+    dns_bind_address: str
+    dns_port: int
+    healthz_port: int
+    kubeconfig: str
+    master_url: str
+    config_dir: str
+    config_period: float
+    config_map: str
+    config_map_namespace: str
+    nameservers: tuple[ServerAddress, ...]
+    federations: Mapping[str, str]
+    initial_sync_timeout: float
+    ttl: int
+    negative_ttl: int
+    wildcards: bool
+    lame_duck: float
+    check_config: str
+    verbosity: int
+    metrics: Metrics
+    ignored_flags: tuple[str, ...] = ()
+    wants_help: bool = False
+    wants_version: bool = False
+
+
+def _domain(text: str) -> Labels:
+    labels = parse_domain(text)
+    if labels[-1] == b"arpa":
+        raise ValueError(f"{text!r} is among the reverse names")
+    return labels
+
+
+def _bind_address(text: str) -> str:
+    pack_address(text)
+    return text
+
+
+def _nameservers(text: str) -> tuple[ServerAddress, ...]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    return tuple(dict.fromkeys(parse_server(word, hostnames=False) for word in words))
+
+
+def _federations(text: str) -> Mapping[str, str]:
+    pairs = [word.strip().partition("=") for word in text.split(",") if word.strip()]
+    return dict(parse_federation(name, domain) for name, _, domain in pairs)
+
+
+FLAGS: Final[tuple[Flag, ...]] = (
+    Flag("domain", _domain, _domain("cluster.local"), "Cluster domain to serve.", "NAME", "cluster.local."),
+    Flag(
+        "dns-bind-address",
+        _bind_address,
+        "0.0.0.0",
+        "Address to answer DNS at, over UDP and TCP; :: for all addresses of both families.",
+        "ADDRESS",
+    ),
+    flag_port("dns-port", 53, "Port to answer DNS at; 0 takes a free one and logs it."),
+    flag_port("healthz-port", 8081, "Port of /readiness, /cache and /healthz (HTTP)."),
+    flag_text(
+        "kubecfg-file",
+        "",
+        "Kubeconfig with the API server and credentials; without it and without a "
+        "URL, the pod's service account.",
+        "FILE",
+    ),
+    flag_text(
+        "kube-master-url",
+        "",
+        "URL of the API server, plain http included; environment variables in "
+        "it are expanded; overrides the kubeconfig's server.",
+        "URL",
+    ),
+    flag_text(
+        "config-dir",
+        "",
+        "Directory of configuration keys: stubDomains, upstreamNameservers, "
+        "federations, hosts. Not together with --config-map.",
+        "DIR",
+    ),
+    flag_duration("config-period", 10.0, "How often the configuration directory is read."),
+    flag_text("config-map", "", "ConfigMap with the same keys, watched through the API.", "NAME"),
+    flag_text("config-map-namespace", "kube-system", "Namespace of that ConfigMap.", "NAME"),
+    Flag(
+        "nameservers",
+        _nameservers,
+        (),
+        "Upstream name servers, ip[:port] or [v6]:port, comma-separated, "
+        "in order; the key upstreamNameservers overrides them; without either those of "
+        "/etc/resolv.conf.",
+        "LIST",
+        "",
+    ),
+    Flag(
+        "federations",
+        _federations,
+        {},
+        "Federations, name=domain, comma-separated. Deprecated: use the "
+        "key federations. Not together with --config-dir or --config-map.",
+        "LIST",
+        "",
+    ),
+    flag_duration(
+        "initial-sync-timeout",
+        60.0,
+        "How long the first complete listing of Services and "
+        "EndpointSlices may take; past it the process says what failed and exits with status "
+        "255. 0 waits for ever, not ready.",
+    ),
+    Flag("ttl", integer(0, _LONGEST_TTL), 30, "TTL of records, in seconds.", "SECONDS"),
+    Flag(
+        "negative-ttl",
+        integer(0, _LONGEST_TTL),
+        60,
+        "TTL and minimum of negative answers, in seconds.",
+        "SECONDS",
+    ),
+    flag_bool(
+        "wildcards",
+        True,
+        "Answer wildcard questions such as *.ns.svc, as the original does; false "
+        "keeps them from listing the cluster, with NXDOMAIN.",
+    ),
+    flag_duration("lame-duck", 15.0, "How long to go on answering after SIGTERM, with /readiness at 503."),
+    flag_text(
+        "check-config",
+        "",
+        "Check the configuration keys of a directory, say what is wrong, and exit with status 0 or 1.",
+        "DIR",
+    ),
+    flag_bool("profiling", False, "Taken from old manifests and ignored."),
+    VERBOSITY,
+    HELP,
+    VERSION,
+)
+ENVIRONMENT: Final = f"""
+Environment:
+  PROMETHEUS_PORT
+        Port of the metrics (default {METRICS_PORT}); 0 or empty turns them off.
+  PROMETHEUS_PATH
+        Path of the metrics (default /metrics).
+  PROMETHEUS_NAMESPACE, PROMETHEUS_SUBSYSTEM
+        First and second part of the names of the DNS metrics (both default to skydns).
+"""
+
+
+def help_text() -> str:
+    """Return what `--help` prints."""
+    summary = (
+        "Answers cluster DNS: lists and watches the Services and EndpointSlices of a Kubernetes API server, "
+        "serves their names, and forwards all others."
+    )
+    return usage(PROGRAM, summary, FLAGS) + ENVIRONMENT
+
+
+def from_argv(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
+    """Return the Options that a command line and an environment make; raises UsageError."""
+    parsed = parse_flags(FLAGS, argv)
+    values = parsed.values
+    if parsed.rest:
+        raise UsageError(f"unexpected argument: {parsed.rest[0]!r}")
+    _check_together(values)
+    ignored = parsed.ignored + (("--profiling",) if "profiling" in parsed.given else ())
+    return Options(
+        domain=values["domain"],
+        dns_bind_address=values["dns-bind-address"],
+        dns_port=values["dns-port"],
+        healthz_port=values["healthz-port"],
+        kubeconfig=values["kubecfg-file"],
+        master_url=_expanded(values["kube-master-url"], environ),
+        config_dir=values["config-dir"],
+        config_period=values["config-period"],
+        config_map=values["config-map"],
+        config_map_namespace=values["config-map-namespace"],
+        nameservers=values["nameservers"],
+        federations=values["federations"],
+        initial_sync_timeout=values["initial-sync-timeout"],
+        ttl=values["ttl"],
+        negative_ttl=values["negative-ttl"],
+        wildcards=values["wildcards"],
+        lame_duck=values["lame-duck"],
+        check_config=values["check-config"],
+        verbosity=values["v"],
+        metrics=_metrics(environ),
+        ignored_flags=ignored,
+        wants_help=values["help"],
+        wants_version=values["version"],
+    )
+
+
+def _check_together(values: Mapping[str, Any]) -> None:
+    if values["config-dir"] and values["config-map"]:
+        raise UsageError("--config-dir and --config-map cannot be used together")
+    if values["federations"] and (values["config-dir"] or values["config-map"]):
+        raise UsageError(
+            "--federations cannot be used with --config-dir or --config-map: use their key federations"
+        )
+    if not values["config-period"]:
+        raise UsageError("invalid value for --config-period: must be longer than 0")
+
+
+def _expanded(text: str, environ: Mapping[str, str]) -> str:
+    """Replace $NAME and ${NAME}; an unknown variable is empty, as in the original."""
+    return _VARIABLE.sub(lambda found: environ.get(found[1] or found[2], ""), text)
+
+
+def _metrics(environ: Mapping[str, str]) -> Metrics:
+    text = environ.get("PROMETHEUS_PORT", str(METRICS_PORT)).strip()
+    try:
+        port = integer(0, 65535)(text or "0")
+    except ValueError as error:
+        raise UsageError(f"environment variable PROMETHEUS_PORT: {error}") from error
+    path = environ.get("PROMETHEUS_PATH", "") or "/metrics"
+    prefixes = [environ.get(f"PROMETHEUS_{part}", "skydns") for part in ("NAMESPACE", "SUBSYSTEM")]
+    for prefix in prefixes:
+        if prefix and not _METRIC_PREFIX.fullmatch(prefix):
+            raise UsageError(f"environment: {prefix!r} cannot begin the name of a metric")
+    return Metrics(port or None, path if path.startswith("/") else f"/{path}", *prefixes)

@@ -1,0 +1,60 @@
+"""What the record server tells over HTTP: whether it is ready, what it holds, what it counted."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Final
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+_LONGEST_STEP: Final = 0.002
+"""Seconds of work on a dump before everything else has its turn."""
+_CHUNK: Final = 64 * 1024
+
+
+def status_app(why_not_ready: Callable[[], str], dump: Callable[[], Iterator[str]]) -> web.Application:
+    """Return the application of the health port.
+
+    `why_not_ready` returns the reason, empty when ready; `dump` yields the tree as JSON in pieces.
+    """
+
+    async def readiness(_request: web.Request) -> web.Response:
+        reason = why_not_ready()
+        return web.Response(status=503 if reason else 200, text=f"{reason or 'ok'}\n")
+
+    async def healthz(_request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def cache(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        pieces: list[str] = []
+        size, begun = 0, perf_counter()
+        for piece in dump():
+            pieces.append(piece)
+            size += len(piece)
+            if size >= _CHUNK or perf_counter() - begun > _LONGEST_STEP:
+                await response.write("".join(pieces).encode())
+                await asyncio.sleep(0)
+                pieces, size, begun = [], 0, perf_counter()
+        await response.write("".join(pieces).encode())
+        await response.write_eof()
+        return response
+
+    app = web.Application()
+    app.router.add_get("/readiness", readiness)
+    app.router.add_get("/healthz", healthz)
+    app.router.add_get("/cache", cache)
+    return app
+
+
+def metrics_app(registry: CollectorRegistry, path: str) -> web.Application:
+    """Return the application of the metrics port."""
+
+    async def metrics(_request: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    app = web.Application()
+    app.router.add_get(path, metrics)
+    return app

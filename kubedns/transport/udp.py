@@ -1,0 +1,249 @@
+"""The DNS server over UDP: raw sockets, drained in bounded batches.
+
+In: datagrams.  Out: each handed to a responder, its reply sent back to where it came from.
+Under load one wake-up of the event loop serves many datagrams, and after a batch everything else
+on the loop has its turn.
+
+The reply must leave from the address that was asked.  Each interface's own address gets a socket
+of its own, which settles that for nothing; what reaches the host at any other address comes in at
+the wildcard socket, where the kernel is asked which one it was (RFC 3542, ip(7) IP_PKTINFO).
+"""
+
+import asyncio
+import errno
+import fcntl
+import logging
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Any, Final
+
+from kubedns.shared.tasks import spawn
+from kubedns.shared.web import PortBusyError
+
+_log = logging.getLogger(__name__)
+_BATCH: Final = 64
+"""Datagrams that one wake-up answers at most: some 0.6 ms of work."""
+_RECEIVE_BUFFER: Final = 4 << 20
+_LARGEST_QUERY: Final = 4096
+_SO_RCVBUFFORCE: Final = 33
+_IP_PKTINFO: Final = getattr(socket, "IP_PKTINFO", 8)
+_SIOCGIFADDR: Final = 0x8915
+_ANCILLARY_SIZE: Final = 64
+_MOST_WAITING: Final = 2048
+"""Replies that may be waited for at a time; a query beyond it is dropped, as by a full buffer."""
+_MOST_BINDS: Final = 16
+
+Reply = bytes | Awaitable[bytes | None] | None
+Responder = Callable[[bytes, bool], Reply]
+
+
+class UdpServer:
+    """Answers datagrams.
+
+    `responder(message, False)` returns the reply, an awaitable of it, or None for silence, and does
+    not raise; `observe` is told the seconds that each wake-up took.
+    """
+
+    def __init__(self, responder: Responder, observe: Callable[[float], None]) -> None:
+        self._respond = responder
+        self._observe = observe
+        self._sockets: list[socket.socket] = []
+        self._waiting = 0
+        self.dropped = 0
+
+    def start(self, host: str, port: int) -> int:
+        """Listen, and return the port, which is a free one where 0 was asked for.
+
+        `host` is an IP address; `0.0.0.0` stands for all IPv4 addresses, `::` for all of both
+        families.  Raises PortBusyError when the port is taken, and OSError.
+        """
+        loop = asyncio.get_running_loop()
+        families = [socket.AF_INET6, socket.AF_INET] if host == "::" else [_family(host)]
+        for family in families:
+            address = _wildcard(family) if host in {"::", "0.0.0.0"} else host
+            try:
+                bound = _bind_free(family, address, port)
+            except OSError as error:
+                if error.errno == errno.EAFNOSUPPORT and len(families) > 1:
+                    continue  # a host without IPv6
+                self.stop()
+                raise
+            port = bound.getsockname()[1]
+            if address != _wildcard(family):
+                self._listen(loop, bound, self._drain)
+                continue
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._ask_for_destination(bound, family)
+            self._listen(loop, bound, self._drain_any)
+            for own in _own_addresses(family):
+                self._listen_beside(loop, family, own, port)
+        return port
+
+    def stop(self) -> None:
+        """Close the sockets; replies that are waited for are not sent."""
+        loop = asyncio.get_running_loop()
+        for listener in self._sockets:
+            loop.remove_reader(listener)
+            listener.close()
+        self._sockets.clear()
+
+    def _listen(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        listener: socket.socket,
+        drain: Callable[[socket.socket], None],
+    ) -> None:
+        listener.setblocking(False)
+        _enlarge_buffer(listener)
+        self._sockets.append(listener)
+        loop.add_reader(listener, drain, listener)
+
+    def _listen_beside(
+        self, loop: asyncio.AbstractEventLoop, family: socket.AddressFamily, address: str, port: int
+    ) -> None:
+        """Listen at one of the host's addresses; without that the wildcard socket serves it."""
+        listener = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((address, port))
+        except OSError as error:
+            listener.close()
+            _log.debug("no socket of its own for %s: %s", address, error)
+        else:
+            self._listen(loop, listener, self._drain)
+
+    @staticmethod
+    def _ask_for_destination(listener: socket.socket, family: socket.AddressFamily) -> None:
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+        else:
+            listener.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+
+    def _drain(self, listener: socket.socket) -> None:
+        """Answer what has come to a socket of one address."""
+        begun = perf_counter()
+        receive, send, respond = listener.recvfrom, listener.sendto, self._respond
+        try:
+            for _ in range(_BATCH):
+                message, peer = receive(_LARGEST_QUERY)
+                reply = respond(message, False)
+                if isinstance(reply, bytes):
+                    try:
+                        send(reply, peer)
+                    except OSError:
+                        self.dropped += 1
+                elif reply is not None:
+                    self._wait(listener, reply, peer, ())
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            _log.debug("receiving: %s", error)
+        self._observe(perf_counter() - begun)
+
+    def _drain_any(self, listener: socket.socket) -> None:
+        """Answer what has come to the wildcard socket, from the address that it was sent to."""
+        begun = perf_counter()
+        try:
+            for _ in range(_BATCH):
+                message, ancillary, _, peer = listener.recvmsg(_LARGEST_QUERY, _ANCILLARY_SIZE)
+                source = tuple(_as_source(item) for item in ancillary)
+                reply = self._respond(message, False)
+                if isinstance(reply, bytes):
+                    self._send(listener, reply, peer, source)
+                elif reply is not None:
+                    self._wait(listener, reply, peer, source)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            _log.debug("receiving: %s", error)
+        self._observe(perf_counter() - begun)
+
+    def _send(self, listener: socket.socket, reply: bytes, peer: Any, source: tuple[Any, ...]) -> None:
+        try:
+            if source:
+                listener.sendmsg([reply], source, 0, peer)
+            else:
+                listener.sendto(reply, peer)
+        except OSError:
+            self.dropped += 1
+
+    def _wait(
+        self, listener: socket.socket, reply: Awaitable[bytes | None], peer: Any, source: tuple[Any, ...]
+    ) -> None:
+        if self._waiting >= _MOST_WAITING:
+            self.dropped += 1
+            if asyncio.iscoroutine(reply):
+                reply.close()
+            return
+        self._waiting += 1
+        _ = spawn(self._send_later(listener, reply, peer, source), name="udp reply")
+
+    async def _send_later(
+        self, listener: socket.socket, reply: Awaitable[bytes | None], peer: Any, source: tuple[Any, ...]
+    ) -> None:
+        try:
+            message = await reply
+        finally:
+            self._waiting -= 1
+        if message is not None and listener.fileno() >= 0:
+            self._send(listener, message, peer, source)
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _wildcard(family: socket.AddressFamily) -> str:
+    return "::" if family == socket.AF_INET6 else "0.0.0.0"
+
+
+def _bind_free(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
+    """Bind without sharing the port, so that a second server finds it taken."""
+    bound = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind((address, port))
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortBusyError(f"UDP port {port} for DNS is in use by another process") from error
+        raise
+    return bound
+
+
+def _own_addresses(family: socket.AddressFamily) -> list[str]:
+    """Return the loopback address and, for IPv4, the first address of each interface."""
+    if family == socket.AF_INET6:
+        return ["::1"]
+    addresses = ["127.0.0.1"]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("16s240x", name.encode()[:15])
+            try:
+                found = fcntl.ioctl(probe, _SIOCGIFADDR, request)
+            except OSError:
+                continue  # an interface without an IPv4 address
+            addresses.append(socket.inet_ntoa(found[20:24]))
+    return list(dict.fromkeys(addresses))[:_MOST_BINDS]
+
+
+def _enlarge_buffer(listener: socket.socket) -> None:
+    """Ask for room for a burst; the kernel's limit holds unless the process may pass it."""
+    for option in (_SO_RCVBUFFORCE, socket.SO_RCVBUF):
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, option, _RECEIVE_BUFFER)
+        except PermissionError:
+            continue
+        return
+
+
+def _as_source(item: tuple[int, int, bytes]) -> tuple[int, int, bytes]:
+    """Turn what the kernel says of a datagram's destination into the source of its reply."""
+    level, kind, data = item
+    if level == socket.IPPROTO_IP and kind == _IP_PKTINFO:
+        # in_pktinfo: interface, then the local address, which is the one to send from.
+        return level, kind, struct.pack("=I4s4s", 0, data[4:8], bytes(4))
+    return level, kind, data
