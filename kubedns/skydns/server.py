@@ -86,10 +86,12 @@ class Server:
             return None
         if isinstance(query, Rejected):
             return self._reject(query)
-        if query.qclass == wire.CH:
-            return self._finish(query, pack(query, chaos_text(query.labels, query.qtype)), self._auth, tcp)
         if query.qclass != wire.IN or query.qtype in _REFUSED_TYPES:
-            return self._refuse(query, self._auth, tcp)
+            chaos = query.qclass == wire.CH
+            answer = (
+                chaos_text(query.labels, query.qtype) if chaos else Answer(wire.REFUSED, authoritative=False)
+            )
+            return self._finish(query, pack(query, answer), self._auth, tcp)
         if self._answers.owns(query.labels):
             return self._own(query, tcp)
         if query.labels[-2:] in (IN_ADDR_ARPA, IP6_ARPA):
@@ -130,6 +132,7 @@ class Server:
                 answer = self._answers.absorb(
                     answer, await self._forwarder.resolve(answer.target, answer.qtype)
                 )
+        self._auth.time_one(perf_counter() - begun)
         return self._finish(query, pack(query, answer), self._auth, tcp)
 
     def _reverse(self, message: bytes, query: Query, tcp: bool) -> Reply:
