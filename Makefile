@@ -3,10 +3,10 @@
 # make help     everything else
 
 SHELL := /bin/bash
-PYTHON ?= python3
-VENV := .venv
-BIN := $(VENV)/bin
-export PATH := $(CURDIR)/$(BIN):$(PATH):/usr/sbin:/sbin
+HOST_PYTHON ?= python3
+PYTHON := .venv/bin/python
+VENV := .venv/.installed
+export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 
@@ -14,40 +14,40 @@ export PATH := $(CURDIR)/$(BIN):$(PATH):/usr/sbin:/sbin
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-$(VENV)/.installed: pyproject.toml
-	tools/need $(PYTHON):python3 ensurepip:python3-venv
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(VENV): pyproject.toml
+	tools/need $(HOST_PYTHON):python3 ensurepip:python3-venv
+	test -x $(PYTHON) || $(HOST_PYTHON) -m venv .venv
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
 .PHONY: setup
-setup: $(VENV)/.installed ## make .venv with everything that development needs
+setup: $(VENV) ## make .venv with everything that development needs
 
 .PHONY: demo
 demo: setup ## run the add-on without a cluster and ask it a dozen questions; CHECK=1 then stops
 	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils
-	@$(BIN)/python -m kubedns.local demo $(if $(filter 1,$(CHECK)),--check)
+	@$(PYTHON) -m kubedns.local demo $(if $(filter 1,$(CHECK)),--check)
 
 .PHONY: test
 test: setup ## every test, with a real dnsmasq, dig, kubectl and openssl
 	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils kubectl:kubernetes-client openssl:openssl ip:iproute2
-	$(BIN)/python -m pytest -q $(TESTS)
+	$(PYTHON) -m pytest -q $(TESTS)
 
 .PHONY: lint
 lint: setup ## style, types, import directions
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
 
 .PHONY: format
 format: setup ## put the code into form
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
 
 .PHONY: clean
 clean: ## remove what was made, .venv included
-	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 
 -include bench.mk
 -include images.mk
