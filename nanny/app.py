@@ -70,9 +70,8 @@ class Nanny:
             _log.warning(
                 "dnsmasq changes to user %s: it will survive a nanny that is killed by SIGKILL", user
             )
-        fixed = fixed_arguments(
-            options.given, root=root, hosts_directory=str(hosts.directory) if hosts is not None else None
-        )
+        path = str(hosts.path) if hosts is not None else None
+        fixed = fixed_arguments(options.given, root=root, hosts=path)
         self._reloader = Reloader(options, fixed, hosts, self._keeper, self._metrics)
         self._following: asyncio.Task[None] | None = None
         self._failure: StartFailure | None = None

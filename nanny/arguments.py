@@ -19,10 +19,10 @@ Addresses = Mapping[str, tuple[str, ...]]
 REVERSE_DOMAINS: Final = ("in-addr.arpa", "ip6.arpa")
 
 
-def fixed_arguments(given: Sequence[str], *, root: bool, hosts_directory: str | None) -> Arguments:
+def fixed_arguments(given: Sequence[str], *, root: bool, hosts: str | None) -> Arguments:
     """Return the given arguments and those that the nanny needs.
 
-    `root` says that the nanny runs as root; `hosts_directory` None: there is no place for hosts.
+    `root` says that the nanny runs as root; `hosts` is the path of the hosts file, None without one.
     """
     needed: list[str] = []
     if not _stands(given, "-k", "--keep-in-foreground", "-d", "--no-daemon"):
@@ -35,8 +35,8 @@ def fixed_arguments(given: Sequence[str], *, root: bool, hosts_directory: str | 
         needed.append("--user=root")
     if root and not _stands(given, "-g", "--group"):
         needed.append("--group=root")
-    if hosts_directory is not None:
-        needed.append(f"--hostsdir={hosts_directory}")
+    if hosts is not None:
+        needed.append(f"--addn-hosts={hosts}")
     return (*given, *needed)
 
 

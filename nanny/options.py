@@ -96,7 +96,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
         "hostsDir",
         Path,
         None,
-        "Writable directory for the lines of the hosts key, for this process alone. Without it a directory "
+        "Writable directory for the file with the lines of the hosts key, for this process alone. Without it a directory "
         "is made in $TMPDIR, /tmp, /var/tmp or /dev/shm, and removed at the end.",
         "DIR",
         shown="a temporary directory",
@@ -108,7 +108,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
 
 _TAIL = """
 Everything after -- goes to dnsmasq as it stands, followed by --server and --no-resolv as the
-configuration has it, by --hostsdir, and by these where they are not given: --keep-in-foreground,
+configuration has it, by --addn-hosts, and by these where they are not given: --keep-in-foreground,
 --log-facility=-, --pid-file= (none), and when root --user=root --group=root: a dnsmasq that changes
 its user would survive a nanny that is killed.
 

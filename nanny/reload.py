@@ -207,7 +207,7 @@ class Reloader:
             if self._hosts.write(config.hosts):
                 self._child.feed(HostsChanged())
         except OSError as error:
-            _log.error("hosts: cannot write %s: %s", self._hosts.directory, error.strerror)
+            _log.error("hosts: cannot write %s: %s", self._hosts.path, error.strerror)
             return False
         return True
 

@@ -145,6 +145,7 @@ class Supervisor:
         self._good: Arguments | None = None
         self._alive = False
         self._final = False
+        self._hosts_missed = False
         self._pause = FIRST_RETRY
 
     def handle(self, event: Event) -> Sequence[Action]:
@@ -154,7 +155,7 @@ class Supervisor:
             case Wanted(arguments):
                 actions = self._want(arguments)
             case Ready():
-                self._ready()
+                actions = self._ready()
             case Exited():
                 actions = self._exited(event)
             case RetryDue() if self._pausing:
@@ -163,8 +164,8 @@ class Supervisor:
                 actions = [Kill()]
             case Stop():
                 actions = self._stop()
-            case HostsChanged() if self.state is State.RUNNING:
-                actions = [ClearCache()]
+            case HostsChanged():
+                actions = self._hosts_changed()
             case StatisticsDue() if self.state is State.RUNNING:
                 # Sooner, before its handlers are set, the signal would end dnsmasq.
                 actions = [LogStatistics()]
@@ -187,11 +188,21 @@ class Supervisor:
             return [Terminate()]
         return []
 
-    def _ready(self) -> None:
-        if self.state is State.STARTING and self._alive:
-            self.state = State.RUNNING
-            self._good = self._current
-            self._pause = FIRST_RETRY
+    def _ready(self) -> Sequence[Action]:
+        if self.state is not State.STARTING or not self._alive:
+            return []
+        self.state = State.RUNNING
+        self._good = self._current
+        self._pause = FIRST_RETRY
+        missed, self._hosts_missed = self._hosts_missed, False
+        return [ClearCache()] if missed else []
+
+    def _hosts_changed(self) -> Sequence[Action]:
+        """Tell a child that is up; one that starts may have read its hosts already, and is told later."""
+        if self.state is State.RUNNING:
+            return [ClearCache()]
+        self._hosts_missed = True
+        return []
 
     def _exited(self, event: Exited) -> Sequence[Action]:
         self._alive = False
@@ -220,4 +231,5 @@ class Supervisor:
     def _spawn(self, reason: Reason) -> Sequence[Action]:
         assert self._wanted is not None
         self.state, self._current, self._alive = State.STARTING, self._wanted, True
+        self._hosts_missed = False
         return [Spawn(self._wanted, reason)]
