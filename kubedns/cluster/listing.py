@@ -10,9 +10,7 @@ asks for a resource version, so both show the state at least as new as the reque
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any, Final
-
-import orjson
+from typing import Final
 
 from kubedns.cluster.errors import ApiError, Fault, from_status
 from kubedns.cluster.liststream import ListStream
@@ -106,7 +104,7 @@ async def paged(api: Api, selection: Selection, limit: int = PAGE_LIMIT) -> Even
             async with api.open(request) as chunks:
                 async for chunk in _lively(chunks):
                     for item in stream.feed(chunk):
-                        yield Event("ADDED", _item(item))
+                        yield Event("ADDED", item)
             envelope = stream.envelope()
         except StreamError as error:
             raise ApiError(Fault.PROTOCOL, f"cannot {request}: {error}") from error
@@ -140,14 +138,6 @@ async def _lively(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         if chunk is None:
             return
         yield chunk
-
-
-def _item(raw: bytes) -> dict[str, Any]:
-    try:
-        value = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise StreamError(f"an item of the list is not JSON: {error}") from error
-    return value if isinstance(value, dict) else {}
 
 
 def _ends_list(event: Event) -> bool:
