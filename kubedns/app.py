@@ -40,16 +40,18 @@ from kubedns.shared.tasks import cancel, spawn
 from kubedns.shared.web import serve
 from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.forward import Forwarder
+from kubedns.skydns.querylog import logged
 from kubedns.skydns.resolvconf import ResolvConf
 from kubedns.skydns.server import Server
 from kubedns.status import metrics_app, status_app
 from kubedns.transport.tcp import TcpServer
-from kubedns.transport.udp import UdpServer
+from kubedns.transport.udp import Responder, UdpServer
 from kubedns.zone.clusterzone import ClusterZone
 
 _log = logging.getLogger(__name__)
 _SYNC_FAILED: Final = 255
 _CLOCK_PERIOD: Final = 10.0
+_LOGS_QUERIES: Final = 3
 
 
 class StartError(Exception):
@@ -67,8 +69,9 @@ class KubeDns:
         self._forwarder = Forwarder(self._counters.systems, own=own)
         policy = Policy(options.ttl, options.negative_ttl, options.wildcards)
         self._server = Server(self._zone, ZoneAnswers(self._zone, policy), self._forwarder, self._counters)
-        self._udp = UdpServer(self._server.respond, self._counters.note_batch)
-        self._tcp = TcpServer(self._server.respond_tcp)
+        as_is_or_logged = logged if options.verbosity >= _LOGS_QUERIES else _as_is
+        self._udp = UdpServer(as_is_or_logged(self._server.respond), self._counters.note_batch)
+        self._tcp = TcpServer(as_is_or_logged(self._server.respond_tcp))
         self._resolv_conf = ResolvConf()
         flags = InForce(nameservers=options.nameservers, federations=options.federations)
         self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._apply)
@@ -247,6 +250,10 @@ class KubeDns:
             now=time.monotonic,
             propagation_bounds=PROPAGATION_BOUNDS,
         )
+
+
+def _as_is(respond: Responder) -> Responder:
+    return respond
 
 
 def check_config(directory: str, domain: str) -> int:
