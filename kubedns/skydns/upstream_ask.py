@@ -52,9 +52,11 @@ class Ask:
         return self._socket is not None or self._stream is not None
 
     @property
-    def is_servers_fault(self) -> bool:
-        """Whether the error says that the server is not there."""
-        return self.error is not None and self.error.errno not in _OWN_FAULTS
+    def fault(self) -> str | None:
+        """What the error says against the server; None when it is our own, such as too many open files."""
+        if self.error is None or self.error.errno in _OWN_FAULTS:
+            return None
+        return (self.error.strerror or str(self.error)).lower()
 
     def over_udp(self) -> None:
         """Send the question in a datagram; when one is under way, send it again."""

@@ -88,9 +88,8 @@ class Exchange:
 
     def _judge(self, ask: Ask) -> bytes | None:
         if ask.verdict is None:
-            if ask.is_servers_fault:
-                now = asyncio.get_running_loop().time()
-                ask.upstream.failed(str(ask.error), now)
+            if (fault := ask.fault) is not None:
+                ask.upstream.failed(fault, asyncio.get_running_loop().time())
             return None
         ask.upstream.answered()
         if ask.verdict in {Verdict.ANSWER, Verdict.TRUNCATED}:

@@ -177,7 +177,8 @@ def cut(reply: bytes, end: int, limit: int) -> bytes:
         found = sections(reply, end)
     except MalformedMessage:
         return bare(reply, end)
-    opt = next((reply[r.start : r.end] for r in found.additional if r.rtype == wire.OPT), b"")
+    opts = (r for r in found.additional if r.rtype == wire.OPT and not reply[r.start])
+    opt = next((reply[record.start : record.end] for record in opts), b"")
     if opt and end + len(opt) > limit:
         opt = opt[: _EMPTY_OPT_OCTETS - 2] + b"\0\0"  # without its options
     room = limit - len(opt)

@@ -1,0 +1,158 @@
+"""Scripted upstream name servers on loopback, and a forwarder that asks them."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rrset
+import pytest
+
+from kubedns.metrics import SystemCounters
+from kubedns.shared.servers import ServerAddress
+from kubedns.skydns.forward import Forwarder
+
+Text = tuple[Any, ...]
+"""A record as the arguments of `dns.rrset.from_text`."""
+
+Script = Callable[[bytes, bool], "bytes | list[bytes] | None"]
+
+
+class FakeUpstream:
+    """Answers each query with the messages its script returns; `seen` and `seen_tcp` keep the queries.
+
+    The script gets the query's octets and whether it came over TCP, and returns octets, a list of
+    them, or None for silence.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.seen: list[bytes] = []
+        self.seen_tcp: list[bytes] = []
+        self.peers: list[tuple[str, int]] = []
+        self.asked = asyncio.Event()
+
+    async def start(self, *, tcp: bool = True) -> None:
+        stream, self._socket = port_for_both()
+        self.address = ServerAddress(*self._socket.getsockname())
+        asyncio.get_running_loop().add_reader(self._socket, self._readable)
+        self._listener = None
+        if tcp:
+            self._listener = await asyncio.start_server(self._serve, sock=stream)
+        else:
+            stream.close()
+
+    async def stop(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._socket)
+        self._socket.close()
+        if self._listener is not None:
+            self._listener.close()
+
+    def send(self, message: bytes, peer: tuple[str, int]) -> None:
+        self._socket.sendto(message, peer)
+
+    def _replies(self, query: bytes, *, tcp: bool) -> list[bytes]:
+        said = self.script(query, tcp)
+        self.asked.set()
+        return [] if said is None else [said] if isinstance(said, bytes) else said
+
+    def _readable(self) -> None:
+        query, peer = self._socket.recvfrom(65535)
+        self.seen.append(query)
+        self.peers.append(peer)
+        for message in self._replies(query, tcp=False):
+            self._socket.sendto(message, peer)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            query = await reader.readexactly(int.from_bytes(await reader.readexactly(2)))
+            self.seen_tcp.append(query)
+            for message in self._replies(query, tcp=True):
+                writer.write(len(message).to_bytes(2) + message)
+            await reader.read()
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+
+def port_for_both() -> tuple[socket.socket, socket.socket]:
+    """Return a stream and a datagram socket bound to one port of 127.0.0.1."""
+    while True:
+        stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        stream.bind(("127.0.0.1", 0))
+        try:
+            datagrams.bind(stream.getsockname())
+        except OSError:
+            stream.close()
+            datagrams.close()
+            continue
+        return stream, datagrams
+
+
+class Upstreams:
+    """Starts fake upstreams, and finds addresses where nobody is."""
+
+    def __init__(self) -> None:
+        self._started: list[FakeUpstream] = []
+
+    async def start(self, script: Script, *, tcp: bool = True) -> FakeUpstream:
+        upstream = FakeUpstream(script)
+        await upstream.start(tcp=tcp)
+        self._started.append(upstream)
+        return upstream
+
+    async def silent(self) -> FakeUpstream:
+        return await self.start(lambda query, tcp: None)
+
+    def refusing(self) -> ServerAddress:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+            free.bind(("127.0.0.1", 0))
+            return ServerAddress(*free.getsockname())
+
+    async def stop(self) -> None:
+        for upstream in self._started:
+            await upstream.stop()
+
+
+@pytest.fixture
+async def upstreams() -> AsyncIterator[Upstreams]:
+    started = Upstreams()
+    yield started
+    await started.stop()
+
+
+@pytest.fixture
+def counters() -> dict[str, SystemCounters]:
+    return {"recursive": SystemCounters(), "stub": SystemCounters()}
+
+
+@pytest.fixture
+async def forwarder(counters: dict[str, SystemCounters]) -> AsyncIterator[Forwarder]:
+    made = Forwarder(counters)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def says() -> Callable[..., Script]:
+    """Makes a script that answers with records in text form, RCODE and header flags."""
+
+    def make(
+        *records: Text, rcode: int = 0, flags: int = dns.flags.RA, authority: Sequence[Text] = ()
+    ) -> Script:
+        def script(query: bytes, tcp: bool) -> bytes:
+            reply = dns.message.make_response(dns.message.from_wire(query))
+            reply.set_rcode(dns.rcode.Rcode.make(rcode))
+            reply.flags |= flags
+            reply.answer = [dns.rrset.from_text(*record) for record in records]
+            reply.authority = [dns.rrset.from_text(*record) for record in authority]
+            return reply.to_wire(max_size=65535)
+
+        return script
+
+    return make
