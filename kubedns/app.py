@@ -19,6 +19,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from kubedns import __version__
+from kubedns.checkconfig import check_config
 from kubedns.cluster.clusterwatch import ClusterWatch
 from kubedns.cluster.configmap import ConfigData
 from kubedns.cluster.credentials import load_credentials
@@ -32,8 +33,7 @@ from kubedns.names import to_text
 from kubedns.objects import Topology
 from kubedns.options import PROGRAM, Options, from_argv, help_text
 from kubedns.settings import InForce, Settings
-from kubedns.shared.config import InvalidConfigError, parse_config
-from kubedns.shared.configdir import ConfigDirError, DirectoryWatch, read_directory
+from kubedns.shared.configdir import ConfigDirError, DirectoryWatch
 from kubedns.shared.flags import UsageError
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
@@ -254,25 +254,6 @@ class KubeDns:
 
 def _as_is(respond: Responder) -> Responder:
     return respond
-
-
-def check_config(directory: str, domain: str) -> int:
-    """Check the configuration keys of a directory; print what is wrong; return the exit status."""
-    try:
-        if not os.path.isdir(directory):
-            raise ConfigDirError(f"{directory} is not a directory")
-        _, warnings = parse_config(read_directory(directory), domain)
-    except ConfigDirError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - the answer to the command
-        return 1
-    except InvalidConfigError as refused:
-        for fault in refused.errors:
-            print(f"{directory}: {fault}", file=sys.stderr)  # noqa: T201
-        return 1
-    for warning in warnings:
-        print(f"{directory}: warning: {warning}", file=sys.stderr)  # noqa: T201
-    print(f"{directory}: the configuration is good")  # noqa: T201
-    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
