@@ -5,6 +5,7 @@ something failed, with one line that says what; 2 for a wrong command line.
 """
 
 import asyncio
+import gc
 import logging
 import signal
 import ssl
@@ -72,7 +73,11 @@ async def _serve_api(options: ApiOptions) -> int:
     api = LocalApi(host=options.bind, port=options.port, tls=options.tls, token_file=options.token_file)
     api.access.anonymous = options.anonymous
     api.access.denied |= options.denied
+    gc.disable()  # a large cluster's manifests are a million objects, which all stay or all go
     count = api.load(options.files)
+    gc.enable()
+    gc.collect()
+    gc.freeze()
     try:
         await api.start()
     except ssl.SSLError as error:

@@ -84,7 +84,7 @@ def _documents(path: Path, content: bytes) -> list[Any]:
                 raise ManifestError(f"{path}: document 1: not JSON: {json_error}") from json_error
     documents: list[Any] = []
     try:
-        documents.extend(yaml.load_all(content, Loader=_Loader))
+        documents.extend(map(_plain, yaml.load_all(content, Loader=_Loader)))
     except (yaml.YAMLError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ManifestError(f"{path}: document {len(documents) + 1}: not YAML: {reason}") from error
@@ -121,7 +121,7 @@ def _manifest(origin: str, value: dict[str, Any]) -> Manifest:
         raise ManifestError(
             f"{place}: {value['apiVersion']} {value['kind']} is not served here, only {served}"
         )
-    return Manifest(place, resource, _plain(value))
+    return Manifest(place, resource, value)
 
 
 def _plain(value: Any) -> Any:

@@ -25,7 +25,7 @@ from kubedns.local.api.errors import ApiError
 from kubedns.local.api.history import Entry
 from kubedns.local.api.kinds import ENDPOINT_SLICES, NAMESPACES, RESOURCES, SERVICES, Resource
 from kubedns.local.api.patches import apply_patch
-from kubedns.local.api.schema import SchemaError, normalize
+from kubedns.local.api.schema import SchemaError, normalize, unknown_fields
 from kubedns.local.api.selectors import Selector
 from kubedns.local.api.service_rules import immutable_address
 from kubedns.local.api.store import Store, entry_of, key_of
@@ -34,6 +34,8 @@ from kubedns.local.api.wire import with_kind
 
 _Object = dict[str, Any]
 IMMORTAL_NAMESPACES: Final = frozenset({"default", "kube-public", "kube-system"})
+_SETTLED: Final = frozenset({"endpoints", "subsets", "data", "binaryData"})
+"""Bulky fields that nothing is added to once they are read."""
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -188,12 +190,14 @@ class Registry:
         if resource.namespaced:
             namespace = (body.get("metadata") or {}).get("namespace") or "default"
             self.ensure_namespace(namespace)
-        value = self._read(resource, namespace, body, Write())
+        value = self._read(resource, namespace, body, None)
         metadata = value["metadata"]
         version = metadata.get("resourceVersion", "")
         old = self.store.get(resource, namespace, metadata.get("name", ""))
-        metadata.setdefault("uid", orjson.loads(old.item)["metadata"]["uid"] if old else str(uuid4()))
-        metadata.setdefault("creationTimestamp", _now())
+        if "uid" not in metadata:
+            metadata["uid"] = orjson.loads(old.item)["metadata"]["uid"] if old else str(uuid4())
+        if "creationTimestamp" not in metadata:
+            metadata["creationTimestamp"] = _now()
         if resource is ENDPOINT_SLICES:
             metadata.setdefault("generation", 1)
         self._decide(resource, value, None)
@@ -205,24 +209,27 @@ class Registry:
         if self.store.get(NAMESPACES, "", name) is None:
             self.create(NAMESPACES, "", {"metadata": {"name": name}}, Write())
 
-    def _read(self, resource: Resource, namespace: str, body: _Object, write: Write) -> _Object:
-        """Return the object in a request with defaults; raises 400 for one of another kind."""
+    def _read(self, resource: Resource, namespace: str, body: _Object, write: Write | None) -> _Object:
+        """Return the object in a request with defaults; raises 400 for one of another kind.
+
+        Without `write` unknown fields are left out silently.
+        """
         for name, wanted in (("apiVersion", resource.api_version), ("kind", resource.kind)):
             if body.get(name, wanted) != wanted:
                 raise errors.bad_request(
                     f"the object provided is unrecognized or of the wrong type: {name} is {body[name]!r}, "
                     f"and this path takes {resource.api_version} {resource.kind}"
                 )
-        unknown: list[str] = []
         content = {name: part for name, part in body.items() if name not in {"apiVersion", "kind"}}
         try:
-            value = normalize(resource.schema, content, unknown)
+            value = normalize(resource.schema, content)
         except SchemaError as error:
             raise _unreadable(resource, str(error)) from error
-        problems = [f'unknown field "{path}"' for path in unknown]
-        if problems and write.strict:
-            raise _unreadable(resource, f"strict decoding error: {', '.join(problems)}")
-        write.warnings += problems
+        if write is not None:
+            problems = [f'unknown field "{path}"' for path in unknown_fields(resource.schema, content)]
+            if problems and write.strict:
+                raise _unreadable(resource, f"strict decoding error: {', '.join(problems)}")
+            write.warnings += problems
         metadata = value["metadata"]
         if metadata.get("namespace", namespace) != namespace and resource.namespaced:
             raise errors.bad_request(
@@ -276,8 +283,12 @@ class Registry:
             raise errors.invalid(resource.kind, resource.group, name, causes)
 
     def _shaped(self, resource: Resource, value: _Object) -> _Object:
+        """Put in order again what defaults and decisions added."""
         value["metadata"].setdefault("resourceVersion", "0")
-        return normalize(resource.schema, value, [])
+        changed = {name: part for name, part in value.items() if name not in _SETTLED}
+        settled = {name: part for name, part in value.items() if name in _SETTLED}
+        shaped = normalize(resource.schema, changed) | settled
+        return {name: shaped[name] for name in resource.schema.fields if name in shaped}
 
     def _remove(self, resource: Resource, entry: Entry) -> None:
         if resource is NAMESPACES:

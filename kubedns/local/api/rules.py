@@ -6,9 +6,9 @@ Source: apimachinery pkg/util/validation.
 """
 
 import re
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Final
 
 from kubedns.local.api.errors import Cause, invalid_value
@@ -77,11 +77,20 @@ def port_causes(field: str, number: int) -> Iterator[Cause]:
 
 def address_causes(field: str, text: str, version: int | None = None) -> Iterator[Cause]:
     """Yield what is wrong with an address; `version` is 4, 6, or None for either."""
-    try:
-        address = ip_address(text)
-    except ValueError:
+    found = address_version(text)
+    if found is None:
         detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         yield invalid_value(field, text, detail)
-        return
-    if version is not None and address.version != version:
+    elif version is not None and found != version:
         yield invalid_value(field, text, f"must be an IPv{version} address")
+
+
+def address_version(text: str) -> int | None:
+    """Return 4 or 6, or None for what is no address; zone ids are not taken."""
+    for version, family in ((4, socket.AF_INET), (6, socket.AF_INET6)):
+        try:
+            socket.inet_pton(family, text)
+        except (OSError, ValueError):
+            continue
+        return version
+    return None

@@ -4,23 +4,63 @@ In: JSON values as users wrote them.  Out: the same with known fields only, in t
 with the omissions of the Go structs of a real server, so that responses equal its own byte
 for byte.  The invariant: `normalize` of its own result changes nothing.
 
+A large cluster has a million of these fields, so that paths are made only for messages.
+
 Source: k8s.io/api types.go (field order, `omitempty`, `patchStrategy`, `patchMergeKey`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 Json = Any
 """A value as orjson reads it."""
+_OMIT: Final = object()
+_MISSING: Final = object()
+_INT32: Final = range(-(2**31), 2**31)
+_JSON_TYPES: Final[dict[type, str]] = {
+    bool: "bool",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
 
 
 class SchemaError(ValueError):
     """A value of the wrong type; the text names the field."""
 
+    def __init__(self, problem: str, go_type: str, path: str = "") -> None:
+        where = f"field {path.removeprefix('.')}" if path else "object"
+        super().__init__(f"json: cannot unmarshal {problem} into {where} of type {go_type}")
+        self._problem, self._go_type, self._path = problem, go_type, path
+
+    def inside(self, part: str) -> "SchemaError":
+        """Return the same error seen from one level up."""
+        return SchemaError(self._problem, self._go_type, part + self._path)
+
+
+class Node(Protocol):
+    """What a field may hold."""
+
+    def read(self, value: Json) -> Json:
+        """Return a value as it is stored, or _OMIT; raises SchemaError."""
+
+    def unknown(self, value: Json) -> Iterator[str]:
+        """Yield the paths of fields that the schema does not have."""
+
+
+class _Leaf:
+    """A node without fields."""
+
+    def unknown(self, _value: Json) -> Iterator[str]:
+        """Yield nothing."""
+        return iter(())
+
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(_Leaf):
     """A plain value of one Go type.
 
     `keep_zero` says that the zero value (`""`, 0, false) stays when it was given: a pointer
@@ -31,15 +71,38 @@ class Scalar:
     accepts: tuple[type, ...]
     keep_zero: bool = False
 
+    def read(self, value: Json) -> Json:
+        """Check the type."""
+        if value is None:
+            return _OMIT
+        if type(value) not in self.accepts:
+            raise _wrong_type(value, self.go_type)
+        if type(value) is int and value not in _INT32 and self.go_type != "int64":
+            raise SchemaError(f"number {value}", "int32")
+        return value if value or self.keep_zero else _OMIT
 
-@dataclass(frozen=True, slots=True)
-class Anything:
+
+class Anything(_Leaf):
     """A value that is kept as it is."""
 
+    def read(self, value: Json) -> Json:
+        """Keep it."""
+        return _OMIT if value is None else value
 
-@dataclass(frozen=True, slots=True)
-class StringMap:
+
+class StringMap(_Leaf):
     """A map of strings, written with its keys sorted."""
+
+    def read(self, value: Json) -> Json:
+        """Check and sort it."""
+        if value is None or value == {}:
+            return _OMIT
+        if type(value) is not dict:
+            raise _wrong_type(value, "map[string]string")
+        for key, text in value.items():
+            if type(text) is not str:
+                raise _wrong_type(text, "string").inside(f".{key}")
+        return dict(sorted(value.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +114,73 @@ class ListOf:
     writes an empty list as null, as Go does for a nil slice without `omitempty`.
     """
 
-    item: "Node"
+    item: Node
     merge_key: str | None = None
     merge: bool = False
     null_when_empty: bool = False
+
+    def read(self, value: Json) -> Json:
+        """Read each item."""
+        if value is None or value == []:
+            return None if self.null_when_empty else _OMIT
+        if type(value) is not list:
+            raise _wrong_type(value, "array")
+        result: list[Json] = []
+        read, empty = self.item.read, "" if isinstance(self.item, Scalar) else {}
+        for item in value:
+            try:
+                written = read(item)
+            except SchemaError as error:
+                raise error.inside(f"[{len(result)}]") from error
+            result.append(empty if written is _OMIT else written)
+        return result
+
+    def unknown(self, value: Json) -> Iterator[str]:
+        """Yield unknown fields of the items."""
+        for index, item in enumerate(value or ()):
+            for path in self.item.unknown(item):
+                yield f"[{index}]{path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
     """An object with known fields, in order; `always` stands in the output even when empty."""
 
-    fields: "Mapping[str, Node]" = field(default_factory=dict)
+    fields: Mapping[str, Node] = field(default_factory=dict)
     always: bool = False
 
+    def read(self, value: Json) -> Json:
+        """Read each known field."""
+        if value is None:
+            if not self.always:
+                return _OMIT
+            value = {}
+        if type(value) is not dict:
+            raise _wrong_type(value, "object")
+        result: dict[str, Json] = {}
+        for name, child in self.fields.items():
+            given = value.get(name, _MISSING)
+            if given is _MISSING:
+                if type(child) not in {Struct, ListOf}:
+                    continue
+                given = None
+            try:
+                written = child.read(given)
+            except SchemaError as error:
+                raise error.inside(f".{name}") from error
+            if written is not _OMIT:
+                result[name] = written
+        return result
 
-Node = Scalar | Anything | StringMap | ListOf | Struct
+    def unknown(self, value: Json) -> Iterator[str]:
+        """Yield unknown fields, here and below."""
+        for name, part in (value or {}).items():
+            if name not in self.fields:
+                yield f".{name}"
+            else:
+                for path in self.fields[name].unknown(part):
+                    yield f".{name}{path}"
+
 
 TEXT: Final = Scalar("string", (str,))
 TEXT_POINTER: Final = Scalar("string", (str,), keep_zero=True)
@@ -75,83 +190,21 @@ BOOL: Final = Scalar("bool", (bool,))
 BOOL_POINTER: Final = Scalar("bool", (bool,), keep_zero=True)
 INT_OR_TEXT: Final = Scalar("intstr.IntOrString", (int, str), keep_zero=True)
 ANYTHING: Final = Anything()
-_OMIT: Final = object()
 
 
-def normalize(struct: Struct, value: Json, unknown: list[str]) -> dict[str, Json]:
+def normalize(struct: Struct, value: Json) -> dict[str, Json]:
     """Return an object with the fields of `struct` only, ordered and pruned as Go writes it.
 
-    Paths of fields that are not known are added to `unknown`.  Raises SchemaError for a value
-    of the wrong type.
+    Raises SchemaError for a value of the wrong type.
     """
-    result = _struct(struct, value, "", unknown)
+    result = struct.read({} if value is None else value)
     return result if isinstance(result, dict) else {}
 
 
-def _node(node: Node, value: Json, path: str, unknown: list[str]) -> Json:
-    match node:
-        case Scalar():
-            return _scalar(node, value, path)
-        case Struct():
-            return _struct(node, value, path, unknown)
-        case ListOf():
-            return _list(node, value, path, unknown)
-        case StringMap():
-            return _string_map(value, path)
-        case Anything():
-            return _OMIT if value is None else value
+def unknown_fields(struct: Struct, value: Json) -> list[str]:
+    """Return the paths of fields that `normalize` leaves out because nobody knows them."""
+    return [path.removeprefix(".") for path in struct.unknown(value)]
 
 
-def _scalar(node: Scalar, value: Json, path: str) -> Json:
-    if value is None:
-        return _OMIT
-    if not isinstance(value, node.accepts) or (isinstance(value, bool) and bool not in node.accepts):
-        raise _wrong_type(value, path, node.go_type)
-    if isinstance(value, int) and not -(2**31) <= value < 2**31 and node.go_type != "int64":
-        raise SchemaError(f"json: cannot unmarshal number {value} into field {path[1:]} of type int32")
-    return value if value or node.keep_zero else _OMIT
-
-
-def _struct(node: Struct, value: Json, path: str, unknown: list[str]) -> Json:
-    if value is None:
-        value = {}
-        if not node.always:
-            return _OMIT
-    if not isinstance(value, dict):
-        raise _wrong_type(value, path, "object")
-    result: dict[str, Json] = {}
-    for name, child in node.fields.items():
-        if name in value or isinstance(child, Struct | ListOf):
-            written = _node(child, value.get(name), f"{path}.{name}", unknown)
-            if written is not _OMIT:
-                result[name] = written
-    unknown += [f"{path}.{name}"[1:] for name in value if name not in node.fields]
-    return result
-
-
-def _list(node: ListOf, value: Json, path: str, unknown: list[str]) -> Json:
-    if value is None or value == []:
-        return None if node.null_when_empty else _OMIT
-    if not isinstance(value, list):
-        raise _wrong_type(value, path, "array")
-    items = [_node(node.item, item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
-    if isinstance(node.item, Scalar):
-        return ["" if item is _OMIT else item for item in items]
-    return [{} if item is _OMIT else item for item in items]
-
-
-def _string_map(value: Json, path: str) -> Json:
-    if not value and (value is None or value == {}):
-        return _OMIT
-    if not isinstance(value, dict):
-        raise _wrong_type(value, path, "map[string]string")
-    for key, text in value.items():
-        if not isinstance(text, str):
-            raise _wrong_type(text, f"{path}.{key}", "string")
-    return dict(sorted(value.items()))
-
-
-def _wrong_type(value: Json, path: str, wanted: str) -> SchemaError:
-    kinds = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}
-    found = kinds.get(type(value), "null")
-    return SchemaError(f"json: cannot unmarshal {found} into field {path[1:] or 'object'} of type {wanted}")
+def _wrong_type(value: Json, go_type: str) -> SchemaError:
+    return SchemaError(_JSON_TYPES.get(type(value), "null"), go_type)
