@@ -64,7 +64,7 @@ class Ask:
             if self._socket is None:
                 self._socket = socket.socket(self.upstream.family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
                 self._socket.connect(self.upstream.sockaddr)
-                self._loop.add_reader(self._socket, self._readable)
+                self._loop.add_reader(self._socket.fileno(), self._readable)
             self._socket.send(self._message)
         except BlockingIOError:
             pass  # as good as lost on the way
@@ -149,6 +149,6 @@ class Ask:
 
     def _close_socket(self) -> None:
         if self._socket is not None:
-            self._loop.remove_reader(self._socket)
+            self._loop.remove_reader(self._socket.fileno())
             self._socket.close()
             self._socket = None
