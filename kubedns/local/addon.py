@@ -7,7 +7,7 @@ in front.  The first that ends by itself ends them all.
 import asyncio
 import sys
 import tempfile
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -15,7 +15,14 @@ from typing import Final, Self
 import aiohttp
 
 from kubedns.local.failure import StartError
-from kubedns.local.layout import HOST, addon_programs, api_program, claim_ports, find_dnsmasq
+from kubedns.local.layout import (
+    HOST,
+    api_program,
+    claim_ports,
+    find_dnsmasq,
+    health_program,
+    server_programs,
+)
 from kubedns.local.options import Ports, UpOptions
 from kubedns.local.processes import Process, Program, ending
 
@@ -39,7 +46,7 @@ class Addon:
         self.config_dir = options.config_dir or Path()
 
     async def __aenter__(self) -> Self:
-        """Start everything; raises StartError when a program does not come up."""
+        """Start the API and the servers; raises StartError when one does not come up."""
         if self._options.config_dir is None:
             made = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="kube-dns-config-"))
             self.config_dir = Path(made)
@@ -48,7 +55,7 @@ class Addon:
         try:
             await self._start(api_program(self._options, self.ports))
             await self._reached({f"http://{HOST}:{self.ports.api}/readyz"})
-            for program in addon_programs(self._options, self.ports, self.config_dir, self._dnsmasq):
+            for program in server_programs(self._options, self.ports, self.config_dir, self._dnsmasq):
                 await self._start(program)
         except BaseException:
             await self._stack.aclose()
@@ -65,15 +72,19 @@ class Addon:
         await self._stack.aclose()
 
     async def ready(self) -> None:
-        """Wait until every part says that it works; raises StartError past the deadline."""
-        health = f"http://{HOST}:{self.ports.healthz}/healthcheck"
+        """Wait until every part says that it works; raises StartError past the deadline.
+
+        The health checks start when there is something to check.
+        """
         await self._reached(
             {
                 f"http://{HOST}:{self.ports.readiness}/readiness",
-                f"{health}/kubedns",
-                f"{health}/dnsmasq",
+                f"http://{HOST}:{self.ports.nanny_metrics}/metrics",
             }
         )
+        await self._start(health_program(self._options, self.ports))
+        health = f"http://{HOST}:{self.ports.healthz}/healthcheck"
+        await self._reached({f"{health}/kubedns", f"{health}/dnsmasq"})
 
     async def failed(self) -> StartError:
         """Wait until a program ends by itself, and return what there is to say about it."""
@@ -122,9 +133,11 @@ async def _state(session: aiohttp.ClientSession, url: str) -> str:
 
 
 def _print_line(name: str, line: str) -> None:
+    """Write a program's line; when nobody reads standard error any more, it is lost."""
     colour = _COLOURS.get(name) if sys.stderr.isatty() else None
     prefix = f"{name:8}|" if colour is None else f"\x1b[{colour}m{name:8}|\x1b[0m"
-    sys.stderr.write(f"{prefix} {line}\n")
+    with suppress(BrokenPipeError):
+        sys.stderr.write(f"{prefix} {line}\n")
 
 
 def places(addon: Addon) -> str:
@@ -148,9 +161,9 @@ async def run_up(options: UpOptions) -> int:
     async with Addon(options) as addon:
         say(f"The add-on is starting; Ctrl-C stops all of it.\n\n{places(addon)}\n")
         await addon.ready()
-        kubectl = f"kubectl --server=http://{HOST}:{addon.ports.api} get services -A"
-        dig = f"dig @{HOST} -p {addon.ports.dnsmasq} kubernetes.default.svc.{options.domain}"
-        say(f"Ready. Try:\n  {kubectl}\n  {dig}\n")
+        kubectl = f"kubectl --server=http://{HOST}:{addon.ports.api}"
+        dig = f"dig @{HOST} -p {addon.ports.dnsmasq} NAME.NAMESPACE.svc.{options.domain}"
+        say(f"Ready. Try:\n  {kubectl} get services -A\n  {kubectl} apply -f FILE\n  {dig}\n")
         raise await addon.failed()
 
 

@@ -7,6 +7,7 @@ something failed, with one line that says what; 2 for a wrong command line.
 import asyncio
 import gc
 import logging
+import os
 import signal
 import ssl
 import sys
@@ -54,6 +55,9 @@ def _run(work: Coroutine[Any, Any, int]) -> int:
             return runner.run(_until_signal(work))
     except (StartError, ManifestError) as error:
         sys.stderr.write(f"{PROGRAM}: {error}\n")
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush has a place
         return 1
 
 

@@ -78,13 +78,9 @@ def api_program(options: UpOptions, ports: Ports) -> Program:
     return Program("api", [*command, "--", *map(str, options.files)], {})
 
 
-def addon_programs(options: UpOptions, ports: Ports, config_dir: Path, dnsmasq: str) -> list[Program]:
-    """Return the three programs of the add-on in the order of their start."""
-    return [
-        _kubedns(options, ports, config_dir),
-        _nanny(options, ports, config_dir, dnsmasq),
-        _healthz(options, ports),
-    ]
+def server_programs(options: UpOptions, ports: Ports, config_dir: Path, dnsmasq: str) -> list[Program]:
+    """Return the two that answer DNS."""
+    return [_kubedns(options, ports, config_dir), _nanny(options, ports, config_dir, dnsmasq)]
 
 
 def _kubedns(options: UpOptions, ports: Ports, config_dir: Path) -> Program:
@@ -123,7 +119,8 @@ def _nanny(options: UpOptions, ports: Ports, config_dir: Path, dnsmasq: str) -> 
     return Program("dnsmasq", command, {})
 
 
-def _healthz(options: UpOptions, ports: Ports) -> Program:
+def health_program(options: UpOptions, ports: Ports) -> Program:
+    """Return what watches over the two."""
     command = [
         *(sys.executable, "-m", "healthz"),
         f"--port={ports.healthz}",
