@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Final
 
 from aiohttp import web
@@ -24,13 +24,11 @@ from kubedns.cluster.clusterwatch import ClusterWatch
 from kubedns.cluster.configmap import ConfigData
 from kubedns.cluster.credentials import load_credentials
 from kubedns.cluster.files import CredentialsError
-from kubedns.cluster.nodes import find_topology
 from kubedns.cluster.statistics import PROPAGATION_BOUNDS
 from kubedns.collectors import ClusterCollector, ClusterView, ServerCollector
 from kubedns.garbage import defer_full_collections, keep_collections_short
 from kubedns.metrics import ServerCounters
 from kubedns.names import to_text
-from kubedns.objects import Topology
 from kubedns.options import PROGRAM, Options, from_argv, help_text
 from kubedns.settings import InForce, Settings
 from kubedns.shared.configdir import ConfigDirError, DirectoryWatch
@@ -43,7 +41,9 @@ from kubedns.skydns.forward import Forwarder
 from kubedns.skydns.querylog import logged
 from kubedns.skydns.resolvconf import ResolvConf
 from kubedns.skydns.server import Server
+from kubedns.skydns.stubservers import StubServers
 from kubedns.status import metrics_app, status_app
+from kubedns.steering import Steering
 from kubedns.transport.tcp import TcpServer
 from kubedns.transport.udp import Responder, UdpServer
 from kubedns.zone.clusterzone import ClusterZone
@@ -65,21 +65,27 @@ class KubeDns:
         self._options = options
         self._counters = ServerCounters()
         self._zone = ClusterZone(options.domain, options.ttl)
-        own = [(options.dns_bind_address, options.dns_port)]
-        self._forwarder = Forwarder(self._counters.systems, own=own)
+        self._own = [(options.dns_bind_address, options.dns_port)]
+        self._forwarder = Forwarder(self._counters.systems, own=self._own)
         policy = Policy(options.ttl, options.negative_ttl, options.wildcards)
-        self._server = Server(self._zone, ZoneAnswers(self._zone, policy), self._forwarder, self._counters)
+        answers = ZoneAnswers(self._zone, policy)
+        self._server = Server(self._zone, answers, self._forwarder, self._counters)
         as_is_or_logged = logged if options.verbosity >= _LOGS_QUERIES else _as_is
         self._udp = UdpServer(as_is_or_logged(self._server.respond), self._counters.note_batch)
         self._tcp = TcpServer(as_is_or_logged(self._server.respond_tcp))
         self._resolv_conf = ResolvConf()
-        flags = InForce(nameservers=options.nameservers, federations=options.federations)
-        self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._apply)
         credentials = load_credentials(options.kubeconfig, options.master_url, os.environ)
         self._api_server = credentials.server
         self._cluster = ClusterWatch(credentials, self._zone.services, self._zone.slices)
-        self._topology: Topology | None = None
-        self._topology_search: asyncio.Task[None] | None = None
+        self._steering = Steering(
+            self._zone,
+            self._forwarder,
+            StubServers(answers, self._forwarder.resolve),
+            self._cluster.api,
+            options.config_period,
+        )
+        flags = InForce(nameservers=options.nameservers, federations=options.federations)
+        self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._steering.apply)
         self._draining = False
 
     # Starting and stopping.
@@ -107,7 +113,6 @@ class KubeDns:
     async def _start(self, stack: AsyncExitStack) -> None:
         options = self._options
         self._server.set_clock(time.time())
-        self._settings.refresh()
         try:
             await self._listen(stack)
             await self._serve(stack, self._status(), options.healthz_port, "health checks (--healthz-port)")
@@ -123,6 +128,7 @@ class KubeDns:
             spawn(keep_collections_short(), name="garbage"),
         ]
         stack.push_async_callback(cancel, *tasks)
+        stack.push_async_callback(self._steering.stop)
         self._cluster.start()
         stack.push_async_callback(self._cluster.stop)
         await self._follow_settings(stack)
@@ -132,6 +138,8 @@ class KubeDns:
         options = self._options
         port = self._udp.start(options.dns_bind_address, options.dns_port)
         stack.callback(self._udp.stop)
+        self._own[:] = [(options.dns_bind_address, port)]
+        self._settings.refresh()
         await self._tcp.start(options.dns_bind_address, port)
         stack.push_async_callback(self._tcp.stop)
         _log.info("answering DNS at %s, port %d, over UDP and TCP", options.dns_bind_address, port)
@@ -166,10 +174,8 @@ class KubeDns:
         """Go on answering while clients and load balancers learn that we leave."""
         self._draining = True
         _log.info("SIGTERM: answering for another %gs (--lame-duck)", self._options.lame_duck)
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(stopping.get(), self._options.lame_duck)
-        except TimeoutError:
-            return
 
     # Settings.
 
@@ -196,16 +202,6 @@ class KubeDns:
     def _offer_config_map(self, data: ConfigData | None) -> None:
         name = f"{self._options.config_map_namespace}/{self._options.config_map}"
         self._settings.offer(data or {}, f"ConfigMap {name}")
-
-    def _apply(self, in_force: InForce) -> None:
-        self._forwarder.configure(in_force.nameservers, in_force.stub_domains)
-        self._zone.configure_federations(in_force.federations, self._topology)
-        if in_force.federations and self._topology is None and self._topology_search is None:
-            self._topology_search = spawn(self._find_topology(), name="topology")
-
-    async def _find_topology(self) -> None:
-        self._topology = await find_topology(self._cluster.api)
-        self._settings.reapply()
 
     async def _keep_time(self) -> None:
         """Move the SOA's serial on, and look whether resolv.conf has changed."""

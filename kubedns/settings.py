@@ -55,10 +55,6 @@ class Settings:
             self._in_force = in_force
             self._apply(in_force)
 
-    def reapply(self) -> None:
-        """Apply what is in force again, since something it is applied to has changed."""
-        self._apply(self._in_force if self._in_force is not None else self._merged())
-
     def offer(self, data: Mapping[str, bytes], source: str) -> None:
         """Take an update of the keys, or refuse it; `source` names it in the log."""
         try:

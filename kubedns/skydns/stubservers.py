@@ -1,0 +1,86 @@
+"""Servers of stub domains that are given by name: their addresses, looked up again and again.
+
+In: stub domains as configured.  Out: the same with addresses for names, a name that does not
+resolve left out with one warning.  A name in the cluster domain is answered from the zone itself,
+any other by the upstreams.  Source: the original resolves such names once, at its start.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from kubedns.backend import BackendError
+from kubedns.names import Labels, address_text, parse_domain
+from kubedns.shared.servers import ServerAddress
+from kubedns.skydns import wire
+from kubedns.skydns.answers import Chain, ZoneAnswers
+from kubedns.skydns.upstream_records import Resolution
+
+_log = logging.getLogger(__name__)
+StubDomains = Mapping[Labels, tuple[ServerAddress, ...]]
+
+
+class StubServers:
+    """Looks the names up; `resolve` asks the upstreams."""
+
+    def __init__(self, answers: ZoneAnswers, resolve: Callable[[Labels, int], Awaitable[Resolution]]) -> None:
+        self._answers = answers
+        self._resolve = resolve
+        self._missing: set[str] = set()
+
+    async def with_addresses(self, stub_domains: StubDomains) -> StubDomains:
+        """Return the stub domains with every server given by address, in order, each once."""
+        servers = [server for group in stub_domains.values() for server in group]
+        names = sorted({server.host for server in servers if not server.is_ip})
+        found = dict(zip(names, await asyncio.gather(*map(self._addresses, names)), strict=True))
+        self._warn({name for name, addresses in found.items() if not addresses})
+        return {
+            domain: tuple(
+                dict.fromkeys(
+                    ServerAddress(host, server.port)
+                    for server in group
+                    for host in ([server.host] if server.is_ip else found[server.host])
+                )
+            )
+            for domain, group in stub_domains.items()
+        }
+
+    async def _addresses(self, name: str) -> list[str]:
+        labels = parse_domain(name, underscores=True)
+        packed: list[bytes] = []
+        for qtype in (wire.A, wire.AAAA):
+            if self._answers.owns(labels):
+                packed += self._own(labels, qtype)
+            else:
+                said = await self._resolve(labels, qtype)
+                packed += [record.rdata for record in said.records if record.rtype == qtype]
+        return sorted(address_text(address) for address in packed if len(address) in (4, 16))
+
+    def _own(self, labels: Labels, qtype: int) -> list[bytes]:
+        try:
+            answer = self._answers.resolve(labels, qtype)
+        except BackendError:
+            return []
+        if isinstance(answer, Chain):
+            return []
+        rdatas = [rdata for rrset in answer.answer if rrset.rtype == qtype for rdata in rrset.rdatas]
+        return [part for rdata in rdatas for part in rdata if isinstance(part, bytes)]
+
+    def _warn(self, missing: set[str]) -> None:
+        for name in sorted(missing - self._missing):
+            _log.warning("stubDomains: server %s does not resolve and is left out for now", name)
+        for name in sorted(self._missing - missing):
+            _log.info("stubDomains: server %s resolves again, or is not used any more", name)
+        self._missing = missing
+
+
+def has_names(stub_domains: StubDomains) -> bool:
+    """Whether any server is given by name."""
+    return any(not server.is_ip for group in stub_domains.values() for server in group)
+
+
+def only_addresses(stub_domains: StubDomains) -> StubDomains:
+    """Return the stub domains without the servers given by name."""
+    return {
+        domain: tuple(server for server in group if server.is_ip) for domain, group in stub_domains.items()
+    }
