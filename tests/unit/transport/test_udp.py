@@ -1,0 +1,120 @@
+"""Datagrams in and out: batches, waiting replies, source addresses, taken ports."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kubedns.shared.web import PortBusyError
+from kubedns.transport.udp import UdpServer
+
+
+def echo(message: bytes, _tcp: bool) -> bytes | None:
+    return b"re:" + message if message else None
+
+
+@asynccontextmanager
+async def served(responder, host: str = "127.0.0.1") -> AsyncIterator[tuple[UdpServer, int, list[float]]]:
+    times: list[float] = []
+    server = UdpServer(responder, times.append)
+    port = server.start(host, 0)
+    try:
+        yield server, port, times
+    finally:
+        server.stop()
+
+
+async def ask(host: str, port: int, *messages: bytes) -> list[bytes]:
+    """Send messages from one connected socket, which takes replies from that very address only."""
+    loop = asyncio.get_running_loop()
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as client:
+        client.setblocking(False)
+        client.connect((host, port))
+        for message in messages:
+            client.send(message)
+        return [await asyncio.wait_for(loop.sock_recv(client, 65535), 5) for _ in messages]
+
+
+async def test_every_datagram_of_a_burst_larger_than_a_batch_is_answered():
+    messages = [b"%d" % number for number in range(150)]
+    async with served(echo) as (_, port, times):
+        assert sorted(await ask("127.0.0.1", port, *messages)) == sorted(b"re:" + m for m in messages)
+    assert len(times) >= 3
+    assert all(seconds > 0 for seconds in times)
+
+
+@pytest.mark.parametrize("asked", ["127.0.0.1", "127.0.0.7", "127.99.1.2", "::1"])
+async def test_wildcard_reply_leaves_from_the_address_that_was_asked(asked):
+    async with served(echo, "::") as (_, port, _):
+        assert await ask(asked, port, b"x") == [b"re:x"]
+
+
+async def test_silence_is_no_reply():
+    async with served(echo) as (_, port, _):
+        assert await ask("127.0.0.1", port, b"a") == [b"re:a"]
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await ask("127.0.0.1", port, b"")
+
+
+async def test_reply_that_is_waited_for_does_not_hold_up_another():
+    release = asyncio.Event()
+
+    def responder(message: bytes, _tcp: bool) -> bytes | Awaitable[bytes | None]:
+        async def later() -> bytes | None:
+            await release.wait()
+            return b"late"
+
+        return later() if message == b"slow" else b"soon"
+
+    async with served(responder) as (_, port, _):
+        slow = asyncio.get_running_loop().create_task(ask("127.0.0.1", port, b"slow"))
+        assert await ask("127.0.0.1", port, b"quick") == [b"soon"]
+        release.set()
+        assert await slow == [b"late"]
+
+
+async def test_replies_waited_for_are_bounded_and_the_rest_is_dropped():
+    never = asyncio.Event()
+    waiting = 0
+
+    def responder(message: bytes, _tcp: bool) -> bytes | Awaitable[bytes | None]:
+        async def later() -> bytes | None:
+            nonlocal waiting
+            waiting += 1
+            await never.wait()
+            return b"late"
+
+        return b"soon" if message == b"quick" else later()
+
+    async with served(responder) as (server, port, _):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.connect(("127.0.0.1", port))
+            for _ in range(40):
+                for _ in range(64):
+                    client.send(b"slow")
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            assert await ask("127.0.0.1", port, b"quick") == [b"soon"]
+        assert waiting == 2048
+        assert server.dropped > 0
+        never.set()
+        await ask("127.0.0.1", port, b"quick")
+
+
+async def test_taken_port_is_named():
+    async with served(echo, "0.0.0.0") as (_, port, _):
+        for host in ("0.0.0.0", "127.0.0.1"):
+            with pytest.raises(PortBusyError, match=f"UDP port {port} for DNS is in use"):
+                UdpServer(echo, lambda _: None).start(host, port)
+
+
+async def test_stopped_server_frees_its_port():
+    async with served(echo, "0.0.0.0") as (_, port, _):
+        pass
+    server = UdpServer(echo, lambda _: None)
+    assert server.start("0.0.0.0", port) == port
+    server.stop()
