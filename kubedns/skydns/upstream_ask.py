@@ -59,7 +59,9 @@ class Ask:
         return (self.error.strerror or str(self.error)).lower()
 
     def over_udp(self) -> None:
-        """Send the question in a datagram; when one is under way, send it again."""
+        """Send the question in a datagram, once more where it was sent before, unless it has moved to TCP."""
+        if self._stream is not None:
+            return
         try:
             if self._socket is None:
                 self._socket = socket.socket(self.upstream.family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)

@@ -68,7 +68,7 @@ class Exchange:
             return None
         if self._tcp:
             ask.over_tcp()
-        elif ask.truncated is None:
+        else:
             ask.over_udp()
         return ask
 

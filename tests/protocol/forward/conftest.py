@@ -32,12 +32,12 @@ class FakeUpstream:
         self.script = script
         self.seen: list[bytes] = []
         self.seen_tcp: list[bytes] = []
-        self.peers: list[tuple[str, int]] = []
+        self.peers: list[tuple[Any, ...]] = []
         self.asked = asyncio.Event()
 
-    async def start(self, *, tcp: bool = True) -> None:
-        stream, self._socket = port_for_both()
-        self.address = ServerAddress(*self._socket.getsockname())
+    async def start(self, host: str, *, tcp: bool = True) -> None:
+        stream, self._socket = port_for_both(host)
+        self.address = ServerAddress(*self._socket.getsockname()[:2])
         asyncio.get_running_loop().add_reader(self._socket, self._readable)
         self._listener = None
         if tcp:
@@ -51,7 +51,7 @@ class FakeUpstream:
         if self._listener is not None:
             self._listener.close()
 
-    def send(self, message: bytes, peer: tuple[str, int]) -> None:
+    def send(self, message: bytes, peer: tuple[Any, ...]) -> None:
         self._socket.sendto(message, peer)
 
     def _replies(self, query: bytes, *, tcp: bool) -> list[bytes]:
@@ -79,12 +79,13 @@ class FakeUpstream:
             writer.close()
 
 
-def port_for_both() -> tuple[socket.socket, socket.socket]:
-    """Return a stream and a datagram socket bound to one port of 127.0.0.1."""
+def port_for_both(host: str) -> tuple[socket.socket, socket.socket]:
+    """Return a stream and a datagram socket bound to one port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     while True:
-        stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        stream.bind(("127.0.0.1", 0))
+        stream = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        datagrams = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        stream.bind((host, 0))
         try:
             datagrams.bind(stream.getsockname())
         except OSError:
@@ -100,9 +101,9 @@ class Upstreams:
     def __init__(self) -> None:
         self._started: list[FakeUpstream] = []
 
-    async def start(self, script: Script, *, tcp: bool = True) -> FakeUpstream:
+    async def start(self, script: Script, host: str = "127.0.0.1", *, tcp: bool = True) -> FakeUpstream:
         upstream = FakeUpstream(script)
-        await upstream.start(tcp=tcp)
+        await upstream.start(host, tcp=tcp)
         self._started.append(upstream)
         return upstream
 

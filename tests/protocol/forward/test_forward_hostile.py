@@ -82,6 +82,18 @@ async def test_flood_of_wrong_ids_moves_the_question_to_tcp(forwarder, upstreams
     assert len(upstream.seen_tcp) == 1
 
 
+async def test_flood_of_wrong_ids_with_tcp_hanging_is_servfail_and_leaves_nothing_behind(
+    forwarder, upstreams, says
+):
+    upstream = await upstreams.start(
+        lambda wire, tcp: None if tcp else [other_id(says(FORGED)(wire, tcp))] * 100
+    )
+    forwarder.configure([upstream.address], {})
+    assert await addresses(forwarder) == []
+    assert len(upstream.seen) == len(upstream.seen_tcp) == 1
+    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith(("ask", "upstream"))]
+
+
 async def test_mutated_replies_harm_nobody(forwarder, upstreams, says, caplog):
     chance = random.Random(20261129)
 

@@ -223,6 +223,13 @@ async def test_loopback_upstream_on_another_port_is_asked(counters, upstreams, s
     assert addresses(await ask(forwarder)) == ["192.0.2.53"]
 
 
+async def test_upstream_may_have_an_ipv6_address(forwarder, upstreams, says):
+    upstream = await upstreams.start(says(A_RECORD), "::1")
+    forwarder.configure([upstream.address], {})
+    for tcp in (False, True):
+        assert addresses(await ask(forwarder, tcp=tcp)) == ["192.0.2.53"]
+
+
 async def test_outcomes_are_counted(forwarder, upstreams, says, counters):
     for script in (
         says(A_RECORD),

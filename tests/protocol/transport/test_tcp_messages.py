@@ -127,6 +127,20 @@ async def test_half_closed_client_still_gets_its_replies(serve, connect):
     assert await client.reply() is None
 
 
+async def test_half_closed_client_gets_replies_to_questions_that_had_to_wait(serve, connect):
+    async def later(message: bytes) -> bytes:
+        await asyncio.sleep(0)
+        return message
+
+    _, port = await serve(lambda m, tcp: later(m), most_in_flight=2)
+    client = await connect(port)
+    messages = {b"%d" % number for number in range(50)}
+    client.send(*messages)
+    client.writer.write_eof()
+    assert {await client.reply() for _ in messages} == messages
+    assert await client.reply() is None
+
+
 async def test_half_closed_client_without_questions_is_closed(serve, connect):
     _, port = await serve(echo)
     client = await connect(port)
