@@ -104,12 +104,12 @@ def _remedy(fault: Fault, request: Request) -> str:
 def from_exception(request: Request, server: str, error: Exception) -> ApiError:
     """Return the error for an exception of aiohttp or the socket below it."""
     text = f"cannot {request}: "
-    if isinstance(error, aiohttp.ClientConnectorDNSError) or isinstance(
-        getattr(error, "os_error", None), socket.gaierror
-    ):
-        return ApiError(Fault.NAME, f"{text}the name of the API server {server} does not resolve ({error})")
+    system_error = getattr(error, "os_error", None)
+    if isinstance(error, aiohttp.ClientConnectorDNSError) or isinstance(system_error, socket.gaierror):
+        why = one_line(str(system_error or error))
+        return ApiError(Fault.NAME, f"{text}the name of the API server {server} does not resolve ({why})")
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
-        cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+        cause = getattr(error, "certificate_error", None) or system_error or error
         return ApiError(
             Fault.TLS,
             f"{text}TLS with the API server {server} failed: {one_line(str(cause))};"

@@ -32,21 +32,22 @@ class ListStream:
     """Takes a list's body apart; `feed` it every chunk in order, then ask for the `envelope`."""
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._buffer = bytearray()
         self._at = 0  # where scanning goes on
         self._keep = 0  # where the item or the stretch of envelope that is being read began
         self._depth = 0
         self._in_string = False
         self._in_items = False
         self._guess = True
-        self._around: list[bytes] = []
+        self._around: list[bytearray] = []
 
     def feed(self, chunk: bytes) -> Iterator[dict[str, Any]]:
         """Yield the items that a chunk completes; one that is no object as an empty object.
 
         The iterator must be used up before the next chunk is fed.  Raises StreamError.
         """
-        self._buffer = self._buffer[self._keep :] + chunk
+        del self._buffer[: self._keep]
+        self._buffer += chunk
         self._at -= self._keep
         self._keep = 0
         self._guess = True
@@ -125,7 +126,7 @@ class ListStream:
     def envelope(self) -> dict[str, Any]:
         """Return the list without its items, once the body has ended; raises StreamError if it was cut."""
         try:
-            value = orjson.loads(b"".join(self._around) + self._buffer[self._keep :])
+            value = orjson.loads(b"".join([*self._around, self._buffer[self._keep :]]))
         except orjson.JSONDecodeError as error:
             raise StreamError(f"a list is cut or not JSON: {error}") from error
         if not isinstance(value, dict):
@@ -133,7 +134,7 @@ class ListStream:
         return value
 
 
-def _decoded(item: bytes) -> dict[str, Any]:
+def _decoded(item: bytearray) -> dict[str, Any]:
     try:
         value = orjson.loads(item)
     except orjson.JSONDecodeError as error:

@@ -156,7 +156,8 @@ def refuse(code: int, after: str | None = None, **fields: Any) -> Callable[[Requ
     """Answer with an HTTP error."""
 
     async def answer(request: Request) -> Body:
-        raise from_status(request, code, status(code, **fields), after)
+        for fault in (from_status(request, code, status(code, **fields), after),):
+            raise fault
         yield b""
 
     return answer

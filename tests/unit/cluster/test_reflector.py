@@ -2,6 +2,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -49,6 +50,9 @@ class Running:
     @property
     def names(self) -> set[str]:
         return {name for _, name in self.sink.state}
+
+    def knows(self, name: str) -> bool:
+        return name in self.names
 
     def age(self) -> float:
         assert self.statistics.last_activity is not None
@@ -308,7 +312,7 @@ def test_both_forms_of_410_list_again_at_once():
             assert moments[-1] - moments[-2] < 0.1
 
     for fault in ("410 Expired", "410 Gone", "HTTP 410"):
-        run_virtual(lambda fault=fault: scenario(fault))
+        run_virtual(partial(scenario, fault))
 
 
 def test_what_was_deleted_or_replaced_while_the_watch_was_cut_is_gone_after_the_relist():
@@ -357,7 +361,7 @@ def test_black_hole_of_ten_minutes_is_healed_within_a_minute_of_its_end():
                 assert case.age() > 590
                 assert case.names == {"web"}
                 case.api.hole = False
-                await until(lambda case=case: "new" in case.names, within=60)
+                await until(partial(case.knows, "new"), within=60)
                 assert case.age() < 1
                 assert case.statistics.watches["quiet"] == 1
 
