@@ -1,9 +1,15 @@
 """One HTTP listener on every address of both families, used by all three programs."""
 
+import asyncio
 import errno
 import socket
+from collections.abc import Callable
+from typing import Final
 
 from aiohttp import web
+
+MOST_CONNECTIONS: Final = 512
+"""Open connections of one program; past it the oldest gives way, so that silent clients cost little."""
 
 
 class PortBusyError(OSError):
@@ -53,7 +59,27 @@ async def serve(app: web.Application, port: int, purpose: str) -> tuple[web.AppR
     """
     sockets = listening_sockets(port, purpose)
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+    servers: list[asyncio.Server] = []
+
+    async def stop_listening(_app: web.Application) -> None:
+        for server in servers:
+            server.close()
+
+    app.on_shutdown.append(stop_listening)
     await runner.setup()
-    for listener in sockets:
-        await web.SockSite(runner, listener).start()
+    assert runner.server is not None
+    loop = asyncio.get_running_loop()
+    factory = _bounded(runner.server)
+    servers += [await loop.create_server(factory, sock=listener) for listener in sockets]
     return runner, sockets[0].getsockname()[1]
+
+
+def _bounded(server: web.Server) -> Callable[[], asyncio.Protocol]:
+    def accept() -> asyncio.Protocol:
+        if len(server.connections) >= MOST_CONNECTIONS:
+            still_open = [connection for connection in server.connections if connection.transport is not None]
+            if len(still_open) >= MOST_CONNECTIONS:
+                still_open[0].force_close()
+        return server()
+
+    return accept
