@@ -84,6 +84,8 @@ class Forwarder:
             for domain, servers in stub_domains.items()
         }
         used = {server for group in (plain, *stubs.values()) for server in group}
+        for unused in set(known.values()) - used:
+            unused.streams.close()
         self._known = {address: server for address, server in known.items() if server in used}
         self._routes = Routes(plain, stubs)
         self._in_flight = {}
@@ -139,6 +141,8 @@ class Forwarder:
     async def close(self) -> None:
         """End all exchanges; whoever waits for one is cancelled."""
         await cancel(*self._exchanges)
+        for server in self._known.values():
+            server.streams.close()
 
     async def _ask(self, query: bytes, end: int, upstreams: Sequence[Upstream], *, tcp: bool) -> bytes | None:
         if not upstreams:

@@ -12,6 +12,7 @@ import errno
 import secrets
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from typing import Final
 
 from kubedns.shared.exchange import is_reply_to
@@ -74,7 +75,7 @@ class Ask:
             self._failed(error)
 
     def over_tcp(self) -> None:
-        """Send the question over a connection of its own."""
+        """Send the question over a connection, on which no other one is under way."""
         self._close_socket()
         self._stream = spawn(self._exchange(), name=f"ask {self.upstream.server} over TCP")
 
@@ -111,21 +112,41 @@ class Ask:
 
     async def _exchange(self) -> None:
         try:
-            with socket.socket(self.upstream.family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as stream:
-                await self._loop.sock_connect(stream, self.upstream.sockaddr)
-                await self._loop.sock_sendall(stream, len(self._message).to_bytes(2) + self._message)
-                length = int.from_bytes(await self._receive(stream, 2))
-                reply = await self._receive(stream, length)
+            reply = await self._over_stream()
         except OSError as error:
             self._stream = None
             self._failed(error)
             return
         self._stream = None
-        if is_reply_to(reply, self._message):
-            worth = verdict(reply, self._end)
-            self._take(reply, Verdict.ANSWER if worth is Verdict.TRUNCATED else worth)
-        else:
-            self._take(reply, Verdict.MALFORMED)
+        worth = verdict(reply, self._end)
+        self._take(reply, Verdict.ANSWER if worth is Verdict.TRUNCATED else worth)
+
+    async def _over_stream(self) -> bytes:
+        """Ask over a connection that is idle, else over a new one.
+
+        The server may close an idle connection just now, which says nothing about the question.
+        """
+        idle = self.upstream.streams.take()
+        if idle is not None:
+            with suppress(ConnectionError):
+                return await self._ask_over(idle, connected=True)
+        stream = socket.socket(self.upstream.family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        return await self._ask_over(stream, connected=False)
+
+    async def _ask_over(self, stream: socket.socket, *, connected: bool) -> bytes:
+        """Return the reply that comes over a stream, which is kept for others then, else closed."""
+        with ExitStack() as undo:
+            undo.callback(stream.close)
+            if not connected:
+                await self._loop.sock_connect(stream, self.upstream.sockaddr)
+            await self._loop.sock_sendall(stream, len(self._message).to_bytes(2) + self._message)
+            length = int.from_bytes(await self._receive(stream, 2))
+            reply = await self._receive(stream, length)
+            if not is_reply_to(reply, self._message):
+                raise OSError(errno.EBADMSG, "reply to another question")
+            undo.pop_all()
+        self.upstream.streams.give(stream)
+        return reply
 
     async def _receive(self, stream: socket.socket, octets: int) -> bytes:
         received = bytearray()

@@ -16,10 +16,14 @@ from typing import Any, Final
 
 from kubedns.names import Labels, to_text
 from kubedns.shared.servers import ServerAddress
+from kubedns.skydns.upstream_streams import IdleStreams
 
 PENALTY_SECONDS: Final = 10.0
 FEWEST_LABELS: Final = 2
 """`Ndots` of the original: shorter names go to no name server."""
+
+_QUIET_SECONDS: Final = 60.0
+"""Between two log lines about the failure of one server, which may lose every tenth question."""
 
 RECURSIVE: Final = "recursive"
 STUB: Final = "stub"
@@ -31,9 +35,18 @@ Endpoint = tuple[str, int]
 
 
 class Upstream:
-    """One server; `family` and `sockaddr` are what its sockets connect with."""
+    """One server; `family` and `sockaddr` are what its sockets connect with, `streams` idle connections."""
 
-    __slots__ = ("_failing", "_last_until", "family", "server", "sockaddr")
+    __slots__ = (
+        "_failing",
+        "_last_until",
+        "_logged",
+        "_quiet_until",
+        "family",
+        "server",
+        "sockaddr",
+        "streams",
+    )
 
     def __init__(self, server: ServerAddress) -> None:
         """Raise ValueError for a host that is no address, or whose zone id names no interface."""
@@ -46,8 +59,11 @@ class Upstream:
         self.server = server
         self.family = info[0][0]
         self.sockaddr: tuple[Any, ...] = info[0][4]
+        self.streams = IdleStreams()
         self._failing = False
         self._last_until = 0.0
+        self._logged = False
+        self._quiet_until = 0.0
 
     def is_last(self, now: float) -> bool:
         """Whether the other servers are to be asked before this one."""
@@ -60,14 +76,17 @@ class Upstream:
 
     def failed(self, reason: str, now: float) -> None:
         """Take note that it did not answer."""
-        if not self._failing:
+        if not self._failing and now >= self._quiet_until:
+            self._logged = True
+            self._quiet_until = now + _QUIET_SECONDS
             _log.warning("upstream %s fails: %s", self.server, reason)
         self._failing = True
         self._last_until = now + PENALTY_SECONDS
 
     def answered(self) -> None:
         """Take note that it sent a reply, whatever the reply says."""
-        if self._failing:
+        if self._failing and self._logged:
+            self._logged = False
             _log.info("upstream %s answers again", self.server)
         self._failing = False
 

@@ -32,6 +32,8 @@ class FakeUpstream:
         self.script = script
         self.seen: list[bytes] = []
         self.seen_tcp: list[bytes] = []
+        self.streams: list[asyncio.StreamWriter] = []
+        self._serving: list[asyncio.Task[None]] = []
         self.peers: list[tuple[Any, ...]] = []
         self.asked = asyncio.Event()
 
@@ -41,7 +43,7 @@ class FakeUpstream:
         asyncio.get_running_loop().add_reader(self._socket, self._readable)
         self._listener = None
         if tcp:
-            self._listener = await asyncio.start_server(self._serve, sock=stream)
+            self._listener = await asyncio.start_server(self._connected, sock=stream)
         else:
             stream.close()
 
@@ -50,6 +52,9 @@ class FakeUpstream:
         self._socket.close()
         if self._listener is not None:
             self._listener.close()
+        for writer in self.streams:
+            writer.close()
+        await asyncio.gather(*self._serving)
 
     def send(self, message: bytes, peer: tuple[Any, ...]) -> None:
         self._socket.sendto(message, peer)
@@ -66,13 +71,17 @@ class FakeUpstream:
         for message in self._replies(query, tcp=False):
             self._socket.sendto(message, peer)
 
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._serving.append(asyncio.create_task(self._serve(reader, writer)))
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.streams.append(writer)
         try:
-            query = await reader.readexactly(int.from_bytes(await reader.readexactly(2)))
-            self.seen_tcp.append(query)
-            for message in self._replies(query, tcp=True):
-                writer.write(len(message).to_bytes(2) + message)
-            await reader.read()
+            while True:
+                query = await reader.readexactly(int.from_bytes(await reader.readexactly(2)))
+                self.seen_tcp.append(query)
+                for message in self._replies(query, tcp=True):
+                    writer.write(len(message).to_bytes(2) + message)
         except (OSError, asyncio.IncompleteReadError):
             pass
         finally:

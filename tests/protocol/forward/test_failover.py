@@ -186,6 +186,40 @@ async def test_truncated_reply_is_passed_on_when_tcp_hangs(forwarder, upstreams,
     assert reply.rcode() == dns.rcode.NOERROR
 
 
+async def test_connection_is_used_again_while_it_is_open(forwarder, upstreams, says):
+    upstream = await upstreams.start(says(GOOD))
+    forwarder.configure([upstream.address], {})
+    for _ in range(20):
+        assert answers(await ask(forwarder, tcp=True)) == ["192.0.2.53"]
+    assert len(upstream.streams) == 1
+    upstream.streams[0].close()
+    await upstream.streams[0].wait_closed()
+    assert answers(await ask(forwarder, tcp=True)) == ["192.0.2.53"]
+    assert len(upstream.streams) == 2
+
+
+async def test_connection_closed_by_the_next_question_is_replaced(forwarder, upstreams, says):
+    upstream = await upstreams.start(says(GOOD))
+    forwarder.configure([upstream.address], {})
+    await ask(forwarder, tcp=True)
+
+    def hang_up_once(wire: bytes, tcp: bool) -> None:
+        upstream.script = says(GOOD)
+        upstream.streams[0].transport.abort()
+
+    upstream.script = hang_up_once
+    assert answers(await ask(forwarder, tcp=True)) == ["192.0.2.53"]
+    assert len(upstream.streams) == 2
+
+
+async def test_connection_that_says_more_than_asked_is_not_used_again(forwarder, upstreams, says):
+    upstream = await upstreams.start(lambda wire, tcp: [says(GOOD)(wire, tcp), b"something unasked for"])
+    forwarder.configure([upstream.address], {})
+    for _ in range(2):
+        assert answers(await ask(forwarder, tcp=True)) == ["192.0.2.53"]
+    assert len(upstream.streams) == 2
+
+
 async def test_tcp_connection_closed_early_makes_the_next_upstream_be_asked(forwarder, upstreams, says):
     async def hang_up(reader, writer):
         writer.write(b"\0\xff" + b"half")

@@ -49,12 +49,14 @@ def test_all_failed_servers_are_asked_as_configured(upstreams):
     assert order(upstreams, 101) == [A, B, C]
 
 
-def test_failing_and_recovering_are_logged_once_each(upstreams, caplog):
+def test_failing_and_recovering_are_logged_once_a_minute(upstreams, caplog):
     with caplog.at_level(logging.INFO):
         for _ in range(5):
-            upstreams[0].failed("no reply within 0.63 s", 1)
+            upstreams[0].failed("no reply within 0.63 s", 100)
         for _ in range(5):
             upstreams[0].answered()
+        upstreams[0].failed("no reply within 0.63 s", 120)
+        upstreams[0].answered()
     assert [record.message for record in caplog.records] == [
         "upstream 192.0.2.1:53 fails: no reply within 0.63 s",
         "upstream 192.0.2.1:53 answers again",
