@@ -86,6 +86,11 @@ class CacheTotals:
         """Return the ratio over the last RECENT readings; None when nothing was asked in them."""
         return self._ratio(self._recent[0]) if self._recent else None
 
+    @property
+    def recent_readings(self) -> int:
+        """How many readings the recent ratio is about; RECENT at most."""
+        return len(self._recent)
+
     def _ratio(self, since: tuple[int, int]) -> float | None:
         if not self._recent:
             return None

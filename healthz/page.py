@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import Template
 from typing import Final
 
-from healthz.counters import RECENT, CacheStatistics
+from healthz.counters import CacheStatistics
 from healthz.dnsmasqstats import DnsmasqStatistics
 from healthz.results import Check, Outcome, State
 from healthz.schedule import Clock
@@ -88,7 +88,7 @@ def _overall(checks: Sequence[Check], now: float) -> tuple[State, str]:
         return State.FAILED, f"{len(bad)} of {len(checks)} checks {verb}: {', '.join(bad)}"
     if State.WAITING in states:
         return State.WAITING, "Waiting for the first results"
-    return State.HEALTHY, "All is well" if len(checks) == 1 else f"All {len(checks)} checks are healthy"
+    return State.HEALTHY, "All is well"
 
 
 def _icon(*, healthy: bool) -> str:
@@ -129,7 +129,7 @@ def _last_figures(check: Check, last: Outcome, now: float, wall: datetime) -> li
     if check.since is not None and check.verdict(now).state is not State.STALE:
         word = "healthy" if last.failure is None else "failing"
         begun = wall - timedelta(seconds=now - check.since)
-        rows.append((f"{word} since", f"{begun:%b %d %H:%M:%S} ({_ago(now - check.since)})"))
+        rows.append((f"{word} since", f"{begun:%b %d %H:%M:%S} UTC ({_ago(now - check.since)})"))
     return rows
 
 
@@ -162,7 +162,7 @@ def _hit_ratio(dnsmasq: DnsmasqStatistics) -> str:
     recent, overall = dnsmasq.cache.recent_hit_ratio(), dnsmasq.cache.hit_ratio()
     return (
         f'<div class="figure">{_percent(overall if recent is None else recent)}</div>'
-        f'<p class="caption">hit ratio over the last {RECENT} readings; {_percent(overall)} in all</p>'
+        f'<p class="caption">hit ratio over the last {dnsmasq.cache.recent_readings} readings; {_percent(overall)} in all</p>'
     )
 
 

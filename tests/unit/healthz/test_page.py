@@ -82,7 +82,7 @@ def test_card_shows_reason_output_latency_and_since_when():
     assert "exit status 3" in html
     assert "<pre>no route</pre>" in html
     assert "12.3 ms" in html
-    assert re.search(r"failing since</dt><dd>\w+ \d\d \d\d:\d\d:\d\d \(11s\)", html)
+    assert re.search(r"failing since</dt><dd>\w+ \d\d \d\d:\d\d:\d\d UTC \(11s\)", html)
     assert "Last 2 runs: 1 failed." in html
 
 
