@@ -25,6 +25,8 @@ from kubedns.shared.flags import (
 )
 
 PROGRAM: Final = "python -m kubedns.local"
+DEFAULT_DOMAIN: Final = "cluster.local"
+"""The domain of the demo too, because its manifests name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ _UP_FLAGS: Final = (
         "Directory of the configuration keys that kube-dns and dnsmasq-nanny follow.",
         "DIR",
     ),
-    flag_text("domain", "cluster.local", "The cluster's domain.", "DOMAIN"),
+    flag_text("domain", DEFAULT_DOMAIN, "The cluster's domain.", "DOMAIN"),
     flag_text("dnsmasq", "dnsmasq", "The dnsmasq program: a name to be found, or a path.", "PROGRAM"),
     VERBOSITY,
     HELP,
@@ -147,7 +149,7 @@ _COMMANDS: Final = {
         "the cluster is empty. Without --config-dir a temporary directory is made. Ctrl-C ends all.",
     ),
     "demo": (
-        (_CHECK, *_UP_FLAGS),
+        (_CHECK, *(flag for flag in _UP_FLAGS if flag.name != "domain")),
         "Runs the add-on as `up` does on the manifests of deploy/local, asks telling questions through "
         "dnsmasq, checks the answers, and stays until Ctrl-C. The manifests may be given as FILE instead.",
     ),
@@ -227,7 +229,7 @@ def _api(parsed: Parsed, files: tuple[Path, ...]) -> ApiOptions:
 def _up(parsed: Parsed, files: tuple[Path, ...], *, demo: bool) -> UpOptions:
     values = parsed.values
     try:
-        domain = to_text(parse_domain(values["domain"])).rstrip(".")
+        domain = to_text(parse_domain(values.get("domain", DEFAULT_DOMAIN))).rstrip(".")
     except ValueError as error:
         raise UsageError(f"invalid value for --domain: {error}") from error
     ports = Ports(

@@ -19,6 +19,7 @@ from kubedns.local.api.errors import ApiError
 from kubedns.local.api.history import Entry
 from kubedns.local.api.kinds import DISCOVERY_GROUP, NAMESPACES, Resource
 from kubedns.local.api.listing import list_page, streaming_list_refused
+from kubedns.local.api.patches import check_format
 from kubedns.local.api.registry import Registry, Write
 from kubedns.local.api.requests import Target
 from kubedns.local.api.watching import StreamingLists, Watch
@@ -71,7 +72,7 @@ class Api:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Ask for the token, and turn every failure into a Status."""
         try:
-            request["user"] = self.access.user(request.headers.get("Authorization"))
+            self._user(request)
             return await handler(request)
         except ApiError as error:
             return _refusal(request, error)
@@ -97,8 +98,11 @@ class Api:
         else:
             verb, handler = self._writer(method, place)
         namespace = place.name if place.resource is NAMESPACES else place.namespace
-        self.access.check(request["user"], verb, place.resource, namespace, place.name)
+        self.access.check(self._user(request), verb, place.resource, namespace, place.name)
         return await handler(request, place)
+
+    def _user(self, request: web.Request) -> str:
+        return self.access.user(request.headers.get("Authorization"))
 
     def _writer(self, method: str, place: Target) -> tuple[str, ResourceHandler]:
         """Return verb and handler of a writing method; raises the 405."""
@@ -163,10 +167,8 @@ class Api:
     async def _patch(self, request: web.Request, place: Target) -> web.StreamResponse:
         write = requests.write_options(request)
         media_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
-        if media_type.startswith("application/apply-patch"):
-            patch: Any = {}
-        else:
-            patch = await requests.json_body(request)
+        check_format(media_type)
+        patch = await requests.json_body(request)
         entry = self.registry.patch(
             place.resource, place.namespace, place.name, (media_type, patch), write, status=place.status
         )

@@ -24,13 +24,23 @@ def apply_patch(media_type: str, schema: Struct, value: _Object, patch: Json) ->
     Raises ApiError: 415 for a media type that is not served, 400 for a patch that is none,
     422 for one that does not fit the object.
     """
-    apply = _FORMATS.get(media_type)
-    if apply is None:
-        raise _unsupported(media_type)
-    result = apply(schema, value, patch)
+    check_format(media_type)
+    result = _FORMATS[media_type](schema, value, patch)
     if not isinstance(result, dict):
         raise bad_request("the patched object is not a JSON object")
     return result
+
+
+def check_format(media_type: str) -> None:
+    """Raise the 415 of a patch format that is not served."""
+    if media_type in _FORMATS:
+        return
+    if media_type.startswith("application/apply-patch"):
+        hint = "server-side apply is not served here; use `kubectl apply` without --server-side"
+    else:
+        hint = f"accepted media types include: {', '.join(_FORMATS)}"
+    message = f"the body of the request was in an unknown format ({media_type}) - {hint}"
+    raise ApiError(415, "UnsupportedMediaType", message)
 
 
 def merge_patch(value: Json, patch: Json) -> Json:
@@ -69,18 +79,6 @@ def _strategic(schema: Struct, value: _Object, patch: Json) -> Json:
 def _unprocessable(error: Exception) -> ApiError:
     return ApiError(
         422, "Invalid", f"the server rejected our request due to an error in our request: {error}", {}
-    )
-
-
-def _unsupported(media_type: str) -> ApiError:
-    if media_type.startswith("application/apply-patch"):
-        hint = "server-side apply is not served here; use `kubectl apply` without --server-side"
-    else:
-        hint = f"accepted media types include: {', '.join(_FORMATS)}"
-    return ApiError(
-        415,
-        "UnsupportedMediaType",
-        f"the body of the request was in an unknown format ({media_type}) - {hint}",
     )
 
 
