@@ -389,10 +389,16 @@ def test_dead_stub_server_fires_servfail_and_its_flood_the_ceiling(prometheus, a
 
 
 def test_dead_api_server_fires_and_fails_no_liveness_url(prometheus, addon):
+    def stale() -> bool:
+        firing = 'ALERTS{alertname="KubeDNSWatchStale",alertstate="firing",resource="services"}'
+        return bool(prometheus.ask("query", query=firing)["result"])
+
+    addon.create_service("heard-of")
+    wait_for(lambda: not stale(), "watch that hears of changes")
     pid = addon.pid("api", "api")
     os.kill(pid, signal.SIGSTOP)
     try:
-        prometheus.wait_for_alert("KubeDNSWatchStale")
+        wait_for(stale, "alert KubeDNSWatchStale for services")
         assert addon.says("kubedns") == (200, "ok\n")
         assert addon.says("dnsmasq") == (200, "ok\n")
     finally:
