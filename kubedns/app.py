@@ -37,15 +37,15 @@ from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.shared.web import serve
 from kubedns.skydns.answers import Policy, ZoneAnswers
-from kubedns.skydns.forward import Forwarder
 from kubedns.skydns.querylog import logged
-from kubedns.skydns.resolvconf import ResolvConf
 from kubedns.skydns.server import Server
-from kubedns.skydns.stubservers import StubServers
 from kubedns.status import metrics_app, status_app
 from kubedns.steering import Steering
 from kubedns.transport.tcp import TcpServer
 from kubedns.transport.udp import Responder, UdpServer
+from kubedns.upstream.forward import Forwarder
+from kubedns.upstream.resolvconf import ResolvConf
+from kubedns.upstream.stubservers import StubServers
 from kubedns.zone.clusterzone import ClusterZone
 
 _log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class KubeDns:
         self._steering = Steering(
             self._zone,
             self._forwarder,
-            StubServers(answers, self._forwarder.resolve),
+            StubServers(self._zone, self._forwarder.resolve),
             self._cluster.api,
             options.config_period,
         )
@@ -142,6 +142,7 @@ class KubeDns:
         self._settings.refresh()
         await self._tcp.start(options.dns_bind_address, port)
         stack.push_async_callback(self._tcp.stop)
+        stack.push_async_callback(self._forwarder.close)
         _log.info("answering DNS at %s, port %d, over UDP and TCP", options.dns_bind_address, port)
 
     @staticmethod

@@ -13,8 +13,8 @@ from kubedns.cluster.session import Api
 from kubedns.objects import Topology
 from kubedns.settings import InForce
 from kubedns.shared.tasks import cancel, spawn
-from kubedns.skydns.forward import Forwarder
-from kubedns.skydns.stubservers import StubDomains, StubServers, has_names, only_addresses
+from kubedns.upstream.forward import Forwarder
+from kubedns.upstream.stubservers import StubDomains, StubServers, has_names, only_addresses
 from kubedns.zone.clusterzone import ClusterZone
 
 

@@ -2,6 +2,6 @@
 
 In: one DNS message as bytes, and a `backend.Backend` to read.
 Out: one DNS message as bytes, or nothing.
-Owns: the list of upstream name servers and the questions in flight.
+Owns: the answers it keeps at the sub-trees of the backend.
 Never: knows Kubernetes words.
 """

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from kubedns import wire
 from kubedns.backend import Backend, ServiceRecord
 from kubedns.names import Labels
-from kubedns.skydns import wire
+from kubedns.resolution import Resolution, UpstreamRecord
 from kubedns.skydns.response import Answer
 from kubedns.skydns.rrset import Rdata, RRset, address_rrset, name_rrset, soa_rrset, srv_rdata, txt_rrset
-from kubedns.skydns.upstream_records import Resolution, UpstreamRecord
 
 DNS_SCHEMA_VERSION: Final = b"1.1.0"
 """Of the DNS-Based Service Discovery specification; the TXT record at dns-version."""

@@ -2,9 +2,8 @@
 
 import socket
 
-from kubedns import __version__
+from kubedns import __version__, wire
 from kubedns.names import Labels
-from kubedns.skydns import wire
 from kubedns.skydns.response import Answer
 from kubedns.skydns.rrset import txt_rrset
 

@@ -9,13 +9,14 @@ the full path from the same sub-tree and go with it, so nothing here can be out 
 from collections.abc import Mapping
 from typing import Final
 
+from kubedns import wire
 from kubedns.backend import Backend, Subtree
 from kubedns.metrics import Outcome, SystemCounters
 from kubedns.names import Labels, to_wire
-from kubedns.skydns import wire
+from kubedns.query import Edns, Query, whole_options
+from kubedns.rejection import opt
 from kubedns.skydns.negatives import Negatives
-from kubedns.skydns.query import Edns, Query, whole_options
-from kubedns.skydns.response import Packed, opt
+from kubedns.skydns.response import Packed
 
 _ONE_QUESTION: Final = b"\0\1\0\0\0\0"
 _NOTHING_MORE: Final = b"\0\0"

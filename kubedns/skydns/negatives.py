@@ -5,10 +5,10 @@ of the question: their octets depend on where it begins there, and on the serial
 else.
 """
 
+from kubedns import wire
 from kubedns.names import Labels, to_wire
-from kubedns.skydns import wire
+from kubedns.query import Query
 from kubedns.skydns.answers import ZoneAnswers
-from kubedns.skydns.query import Query
 from kubedns.skydns.response import Packed, pack
 
 

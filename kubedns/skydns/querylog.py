@@ -4,9 +4,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 
+from kubedns import wire
 from kubedns.names import to_text
-from kubedns.skydns import wire
-from kubedns.skydns.query import Query, parse_query
+from kubedns.query import Query, parse_query
 
 _log = logging.getLogger(__name__)
 Reply = bytes | Awaitable[bytes | None] | None

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
+from kubedns import wire
 from kubedns.metrics import Outcome
 from kubedns.names import Labels, to_wire
-from kubedns.skydns import wire
-from kubedns.skydns.query import Edns, Query, Rejected
+from kubedns.query import Query
+from kubedns.rejection import opt
 from kubedns.skydns.rrset import RRset
 
 _LARGEST_POINTER = 0x3FFF
@@ -39,14 +40,6 @@ def heads(flags: int, answers: int, authorities: int, additionals: int) -> Heads
     """Return octets 2 to 11 of a response with one question, RD clear and set."""
     counts = b"".join(count.to_bytes(2) for count in (1, answers, authorities, additionals))
     return tuple((wire.QR | wire.RA | flags | rd).to_bytes(2) + counts for rd in (0, wire.RD))  # type: ignore[return-value]
-
-
-def opt(edns: Edns, rcode: int = 0) -> bytes:
-    """Return the OPT record of a response (RFC 6891 6.1.3): our own payload size, DO copied."""
-    do = wire.EDNS_DO if edns.do else 0
-    return (
-        b"\0\0\x29" + wire.LARGEST_UDP_PAYLOAD.to_bytes(2) + bytes((rcode >> 4, 0)) + do.to_bytes(2) + b"\0\0"
-    )
 
 
 class Packed:
@@ -228,13 +221,3 @@ def pack(query: Query, answer: Answer) -> Packed:
         (packer.section(answer.answer), packer.section(answer.authority), packer.section(answer.additional)),
         turns=answer.keep,
     )
-
-
-def rejection(rejected: Rejected) -> bytes:
-    """Return the response to a message that gets nothing but an rcode."""
-    kept = rejected.flags & (wire.OPCODE | wire.RD)
-    flags = wire.QR | wire.RA | kept | (rejected.rcode & 0xF)
-    option = opt(rejected.edns, rejected.rcode) if rejected.edns is not None else b""
-    counts = (1 if rejected.question else 0, 0, 0, 1 if option else 0)
-    header = rejected.message_id + flags.to_bytes(2) + b"".join(count.to_bytes(2) for count in counts)
-    return header + rejected.question + option

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from kubedns import wire
 from kubedns.names import Labels, to_wire
-from kubedns.skydns import wire
 
 Rdata = tuple[bytes | Labels, ...]
 """The parts of one record's data in order: bytes as they are, and names that may be compressed."""

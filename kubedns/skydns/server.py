@@ -9,17 +9,18 @@ from collections.abc import Awaitable
 from time import perf_counter
 from typing import Final, Protocol
 
+from kubedns import wire
 from kubedns.backend import Backend, BackendError
 from kubedns.metrics import Outcome, ServerCounters, SystemCounters
 from kubedns.names import IN_ADDR_ARPA, IP6_ARPA, Labels, to_text
-from kubedns.skydns import wire
+from kubedns.query import Query, Rejected, parse_query
+from kubedns.rejection import rejection
+from kubedns.resolution import Resolution
 from kubedns.skydns.answers import Chain, ZoneAnswers
 from kubedns.skydns.chaos import chaos_text
 from kubedns.skydns.lean import LeanPath
 from kubedns.skydns.negatives import Negatives
-from kubedns.skydns.query import Query, Rejected, parse_query
-from kubedns.skydns.response import Answer, Packed, pack, rejection
-from kubedns.skydns.upstream_records import Resolution
+from kubedns.skydns.response import Answer, Packed, pack
 
 _log = logging.getLogger(__name__)
 _REFUSED_TYPES: Final = frozenset((wire.ANY, wire.AXFR, wire.IXFR))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubedns.skydns import upstream_message as upstream
+from kubedns.upstream import message as upstream
 
 NAME = "www.example.org."
 QUERY = dns.message.make_query(NAME, "A").to_wire()

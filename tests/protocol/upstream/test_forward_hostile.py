@@ -11,7 +11,7 @@ import dns.message
 import dns.rrset
 import pytest
 
-from kubedns.skydns.forward import Forwarder
+from kubedns.upstream.forward import Forwarder
 
 NAME = "www.example.org."
 LABELS = (b"www", b"example", b"org")

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from kubedns.shared.servers import ServerAddress
-from kubedns.skydns.upstream_servers import RECURSIVE, STUB, Routes, Upstream, in_order, make_upstreams
+from kubedns.upstream.servers import RECURSIVE, STUB, Routes, Upstream, in_order, make_upstreams
 
 A, B, C = (ServerAddress(f"192.0.2.{number}") for number in (1, 2, 3))
 

@@ -6,7 +6,7 @@ import dns.rcode
 import dns.rdatatype
 
 from kubedns.names import to_wire
-from kubedns.skydns.upstream_records import UNRESOLVED, UpstreamRecord
+from kubedns.resolution import UNRESOLVED, UpstreamRecord
 
 LABELS = (b"db", b"corp", b"test")
 SOA = ("corp.test.", 60, "IN", "SOA", "ns.corp.test. admin.corp.test. 1 2 3 4 5")

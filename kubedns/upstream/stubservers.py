@@ -9,22 +9,21 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from kubedns.backend import BackendError
+from kubedns import wire
+from kubedns.backend import Backend, BackendError
 from kubedns.names import Labels, address_text, parse_domain
+from kubedns.resolution import Resolution
 from kubedns.shared.servers import ServerAddress
-from kubedns.skydns import wire
-from kubedns.skydns.answers import Chain, ZoneAnswers
-from kubedns.skydns.upstream_records import Resolution
 
 _log = logging.getLogger(__name__)
 StubDomains = Mapping[Labels, tuple[ServerAddress, ...]]
 
 
 class StubServers:
-    """Looks the names up; `resolve` asks the upstreams."""
+    """Looks the names up: those of the domain in `backend`, others by `resolve`, which asks upstreams."""
 
-    def __init__(self, answers: ZoneAnswers, resolve: Callable[[Labels, int], Awaitable[Resolution]]) -> None:
-        self._answers = answers
+    def __init__(self, backend: Backend, resolve: Callable[[Labels, int], Awaitable[Resolution]]) -> None:
+        self._backend = backend
         self._resolve = resolve
         self._missing: set[str] = set()
 
@@ -47,24 +46,25 @@ class StubServers:
 
     async def _addresses(self, name: str) -> list[str]:
         labels = parse_domain(name, underscores=True)
-        packed: list[bytes] = []
-        for qtype in (wire.A, wire.AAAA):
-            if self._answers.owns(labels):
-                packed += self._own(labels, qtype)
-            else:
-                said = await self._resolve(labels, qtype)
-                packed += [record.rdata for record in said.records if record.rtype == qtype]
+        domain = self._backend.domain
+        if labels[-len(domain) :] == domain:
+            packed = self._own(labels)
+        else:
+            said = [await self._resolve(labels, qtype) for qtype in (wire.A, wire.AAAA)]
+            packed = [
+                record.rdata
+                for each in said
+                for record in each.records
+                if record.rtype in (wire.A, wire.AAAA)
+            ]
         return sorted(address_text(address) for address in packed if len(address) in (4, 16))
 
-    def _own(self, labels: Labels, qtype: int) -> list[bytes]:
+    def _own(self, labels: Labels) -> list[bytes]:
         try:
-            answer = self._answers.resolve(labels, qtype)
+            records = self._backend.records(labels, exact=True) or ()
         except BackendError:
             return []
-        if isinstance(answer, Chain):
-            return []
-        rdatas = [rdata for rrset in answer.answer if rrset.rtype == qtype for rdata in rrset.rdatas]
-        return [part for rdata in rdatas for part in rdata if isinstance(part, bytes)]
+        return [record.host for record in records if isinstance(record.host, bytes)]
 
     def _warn(self, missing: set[str]) -> None:
         for name in sorted(missing - self._missing):

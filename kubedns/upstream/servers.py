@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kubedns.names import Labels, to_text
 from kubedns.shared.servers import ServerAddress
-from kubedns.skydns.upstream_streams import IdleStreams
+from kubedns.upstream.streams import IdleStreams
 
 PENALTY_SECONDS: Final = 10.0
 FEWEST_LABELS: Final = 2

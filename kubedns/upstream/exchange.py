@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import Final
 
-from kubedns.skydns.upstream_ask import Ask
-from kubedns.skydns.upstream_message import Verdict
-from kubedns.skydns.upstream_servers import Upstream
+from kubedns.upstream.ask import Ask
+from kubedns.upstream.message import Verdict
+from kubedns.upstream.servers import Upstream
 
 BUDGET_SECONDS: Final = 1.9
 """All of it: the contract gives the client 2 s."""

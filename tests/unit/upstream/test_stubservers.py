@@ -3,13 +3,12 @@
 import logging
 from typing import Any
 
+from kubedns import wire
 from kubedns.names import Labels, pack_address, parse_domain
 from kubedns.objects import Endpoint, EndpointSlice, Service
+from kubedns.resolution import UNRESOLVED, Resolution, UpstreamRecord
 from kubedns.shared.servers import ServerAddress
-from kubedns.skydns import wire
-from kubedns.skydns.answers import Policy, ZoneAnswers
-from kubedns.skydns.stubservers import StubServers, has_names, only_addresses
-from kubedns.skydns.upstream_records import UNRESOLVED, Resolution, UpstreamRecord
+from kubedns.upstream.stubservers import StubServers, has_names, only_addresses
 from kubedns.zone.clusterzone import ClusterZone
 
 CORP = parse_domain("corp.test")
@@ -39,7 +38,7 @@ def zone_with_name_server() -> ClusterZone:
 
 
 def stub_servers(upstream: Upstream) -> StubServers:
-    return StubServers(ZoneAnswers(zone_with_name_server(), Policy()), upstream.resolve)
+    return StubServers(zone_with_name_server(), upstream.resolve)
 
 
 async def addresses(servers: StubServers, *group: ServerAddress) -> tuple[ServerAddress, ...]:

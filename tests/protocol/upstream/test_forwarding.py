@@ -13,7 +13,7 @@ import dns.rdatatype
 from kubedns.metrics import Outcome
 from kubedns.names import Labels
 from kubedns.shared.servers import ServerAddress
-from kubedns.skydns.forward import Forwarder
+from kubedns.upstream.forward import Forwarder
 
 NAME = "www.Example.org."
 LABELS = (b"www", b"example", b"org")

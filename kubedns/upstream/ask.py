@@ -15,11 +15,11 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Final
 
+from kubedns import wire
 from kubedns.shared.exchange import is_reply_to
 from kubedns.shared.tasks import spawn
-from kubedns.skydns import wire
-from kubedns.skydns.upstream_message import Verdict, bare, is_well_formed, verdict
-from kubedns.skydns.upstream_servers import Upstream
+from kubedns.upstream.message import Verdict, bare, is_well_formed, verdict
+from kubedns.upstream.servers import Upstream
 
 _MOST_STRAYS: Final = 16
 _OWN_FAULTS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EMSGSIZE}

@@ -8,8 +8,8 @@ import pytest
 
 from kubedns.metrics import SystemCounters
 from kubedns.shared.servers import ServerAddress
-from kubedns.skydns.forward import Forwarder
-from kubedns.skydns.query import Query, parse_query
+from kubedns.upstream.forward import Forwarder
+from kubedns.query import Query, parse_query
 from kubedns.transport.tcp import TcpServer
 
 pytestmark = pytest.mark.integration

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kubedns.skydns.resolvconf import ResolvConf
+from kubedns.upstream.resolvconf import ResolvConf
 
 
 def servers(tmp_path: Path, content: str | bytes) -> list[str]:

@@ -9,8 +9,8 @@ import enum
 import struct
 from typing import NamedTuple
 
+from kubedns import wire
 from kubedns.shared.message import MalformedMessage
-from kubedns.skydns import wire
 
 _LONGEST_LABEL = 63
 _POINTER = 0xC0

@@ -2,7 +2,7 @@
 
 import socket
 
-from kubedns.skydns.upstream_streams import MOST_IDLE, IdleStreams
+from kubedns.upstream.streams import MOST_IDLE, IdleStreams
 
 
 def pair() -> tuple[socket.socket, socket.socket]:

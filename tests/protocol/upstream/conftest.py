@@ -13,7 +13,7 @@ import pytest
 
 from kubedns.metrics import SystemCounters
 from kubedns.shared.servers import ServerAddress
-from kubedns.skydns.forward import Forwarder
+from kubedns.upstream.forward import Forwarder
 
 Text = tuple[Any, ...]
 """A record as the arguments of `dns.rrset.from_text`."""

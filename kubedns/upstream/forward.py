@@ -15,17 +15,18 @@ import resource
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kubedns import wire
 from kubedns.metrics import Outcome, SystemCounters
 from kubedns.names import LONGEST_NAME, Labels, to_wire
+from kubedns.query import Edns, Query, Rejected, parse_query
+from kubedns.rejection import opt, rejection
+from kubedns.resolution import UNRESOLVED, Resolution
 from kubedns.shared.servers import ServerAddress
 from kubedns.shared.tasks import cancel, spawn
-from kubedns.skydns import upstream_message as upstream
-from kubedns.skydns import wire
-from kubedns.skydns.query import Edns, Query, Rejected, parse_query
-from kubedns.skydns.response import opt, rejection
-from kubedns.skydns.upstream_exchange import Exchange
-from kubedns.skydns.upstream_records import UNRESOLVED, Resolution, resolution
-from kubedns.skydns.upstream_servers import Endpoint, Routes, Upstream, in_order, make_upstreams, stub_setting
+from kubedns.upstream import message as upstream
+from kubedns.upstream.exchange import Exchange
+from kubedns.upstream.records import resolution
+from kubedns.upstream.servers import Endpoint, Routes, Upstream, in_order, make_upstreams, stub_setting
 
 MOST_IN_FLIGHT: Final = 1000
 """Questions that may wait for an upstream, unless the process may open few files."""

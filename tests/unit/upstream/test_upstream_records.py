@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubedns.skydns.upstream_records import UNRESOLVED, resolution
+from kubedns.resolution import UNRESOLVED
+from kubedns.upstream.records import resolution
 
 NAME = "www.example.org."
 QUERY = dns.message.make_query(NAME, "ANY").to_wire()

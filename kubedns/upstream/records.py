@@ -6,13 +6,13 @@ linear in the message.  Source: RFC 1035 4.1.4, RFC 3597 4 (the types whose name
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final
 
+from kubedns import wire
 from kubedns.names import LONGEST_NAME, Labels, to_wire
+from kubedns.resolution import UNRESOLVED, Resolution, UpstreamRecord
 from kubedns.shared.message import MalformedMessage
-from kubedns.skydns import wire
-from kubedns.skydns.upstream_message import Record, rcode, sections
+from kubedns.upstream.message import Record, rcode, sections
 
 _POINTER = 0xC0
 _LONGEST_LABEL = 63
@@ -35,31 +35,6 @@ _NAMES_IN_RDATA: Final = {
     39: (0, 1),  # DNAME
 }
 """RR type -> octets before the names of its RDATA, and how many names follow."""
-
-
-@dataclass(frozen=True, slots=True)
-class UpstreamRecord:
-    """A record of class IN: `owner` with the case it came in, `ttl` in seconds, `rdata` uncompressed."""
-
-    owner: Labels
-    rtype: int
-    ttl: int
-    rdata: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """The answer for a name and type: `rcode`, the answer section in order, and the SOA of a negative.
-
-    SERVFAIL, without records, also where no upstream answered.
-    """
-
-    rcode: int
-    records: tuple[UpstreamRecord, ...] = ()
-    soa: UpstreamRecord | None = None
-
-
-UNRESOLVED: Final = Resolution(wire.SERVFAIL)
 
 
 def resolution(reply: bytes, start: int) -> Resolution:

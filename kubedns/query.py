@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from struct import error as struct_error
 from struct import unpack_from
 
+from kubedns import wire
 from kubedns.names import LONGEST_NAME, Labels
-from kubedns.skydns import wire
 
 _LONGEST_LABEL = 63
 _POINTER = 0xC0

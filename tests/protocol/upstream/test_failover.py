@@ -10,7 +10,7 @@ import dns.rcode
 import pytest
 
 from kubedns.metrics import Outcome
-from kubedns.skydns.forward import Forwarder
+from kubedns.upstream.forward import Forwarder
 
 NAME = "www.example.org."
 LABELS = (b"www", b"example", b"org")
