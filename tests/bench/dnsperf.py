@@ -1,0 +1,116 @@
+"""dnsperf, the load: questions from a file, and what came of them.
+
+Source of its output's shape: dnsperf(1), 2.10.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.bench.machine import OTHER_CORE, BenchError, Program, pinned
+
+_CLIENTS: Final = "8"
+_OUTSTANDING: Final = "200"
+_GRACE: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One run: queries per second, how many were answered and lost, CPU of the server per query in us."""
+
+    qps: float
+    answered: int
+    lost: int
+    cpu: float
+
+
+def run(
+    server: Program, port: int, questions: Path, seconds: float, *, helpers: tuple[Program, ...] = ()
+) -> Load:
+    """Ask as fast as the server answers, with at most 200 questions outstanding.
+
+    The CPU time is that of the server and of `helpers`, which answer with it.  Raises BenchError.
+    """
+    servers = (server, *helpers)
+    before = sum(program.cpu_seconds() for program in servers)
+    output = _dnsperf(port, questions, seconds, ["-q", _OUTSTANDING])
+    used = sum(program.cpu_seconds() for program in servers) - before
+    answered = int(_figure(output, r"Queries completed:\s+(\d+)"))
+    if not answered:
+        raise BenchError(f"port {port} answered nothing\n{output}")
+    lost = int(_figure(output, r"Queries lost:\s+(\d+)"))
+    return Load(_figure(output, r"Queries per second:\s+([\d.]+)"), answered, lost, used / answered * 1e6)
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Times to an answer in ms, sorted, and how many questions were lost."""
+
+    milliseconds: list[float]
+    lost: int
+
+    def percentile(self, share: float) -> float:
+        """Return the time within which this percentage was answered."""
+        return percentile(self.milliseconds, share)
+
+
+def latencies(port: int, questions: Path, seconds: float, qps: float) -> Latencies:
+    """Ask at a steady rate and take the time of every answer.  Raises BenchError."""
+    output = _dnsperf(port, questions, seconds, ["-Q", f"{qps:.0f}", "-q", "2000", "-v", "-t", "2"])
+    times = sorted(float(line.rpartition(" ")[2]) * 1000 for line in output.splitlines() if line[:2] == "> ")
+    if not times:
+        raise BenchError(f"port {port} answered nothing\n{output}")
+    return Latencies(times, int(_figure(output, r"Queries lost:\s+(\d+)")))
+
+
+@contextmanager
+def steady(port: int, questions: Path, seconds: float, qps: float) -> Iterator[None]:
+    """Have a steady load of `qps` during the context, for `seconds` at most."""
+    with pinned(OTHER_CORE):
+        process = subprocess.Popen(
+            [*_command(port, questions, seconds), "-Q", f"{qps:.0f}", "-q", "2000"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Return the value below which `share` percent of sorted values are."""
+    return values[min(len(values) - 1, int(len(values) * share / 100))]
+
+
+def _command(port: int, questions: Path, seconds: float) -> list[str]:
+    where = ["-s", "127.0.0.1", "-p", str(port), "-d", str(questions)]
+    return ["dnsperf", *where, "-c", _CLIENTS, "-l", f"{seconds:g}"]
+
+
+def _dnsperf(port: int, questions: Path, seconds: float, extra: list[str]) -> str:
+    command = [*_command(port, questions, seconds), *extra]
+    try:
+        with pinned(OTHER_CORE):
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=seconds + _GRACE, check=False
+            )
+    except FileNotFoundError as error:
+        raise BenchError("cannot run dnsperf (Debian: apt-get install dnsperf)") from error
+    except subprocess.TimeoutExpired as error:
+        raise BenchError(f"{' '.join(command)} did not end") from error
+    if done.returncode:
+        raise BenchError(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _figure(output: str, pattern: str) -> float:
+    found = re.search(pattern, output)
+    if found is None:
+        raise BenchError(f"dnsperf did not say {pattern!r}:\n{output}")
+    return float(found[1])

@@ -1,0 +1,204 @@
+"""`make bench`: queries per second and CPU time per query against the C echo and other servers.
+
+Every server has core 0 in its turn and is asked from core 1.  Runs are interleaved (A B A B) and
+medians taken, so that whatever else the machine does falls on all alike; what is to be reached are
+ratios within the run.  CPU time per query holds also where dnsperf is the limit.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from tests.bench import dnsperf
+from tests.bench.cluster import QUESTIONS, Cluster
+from tests.bench.dnsperf import Latencies, Load
+from tests.bench.figures import Figure, Series, markdown
+from tests.bench.machine import OTHER_CORE, ROOT, BenchError, check_cores, describe, pinned
+from tests.bench.servers import Bench, KubeDns, Running, scrape
+
+RATIOS: Final = {"hot": 2.2, "wide": 2.2, "mix": 2.8, "cold": 2.5}
+"""How much of the echo's CPU time a query may take."""
+_CHANGES: Final = 100
+_CHURN: Final = 0.9
+_SLOWEST_MS: Final = 5.0
+
+
+def measure(bench: Bench, rounds: int, seconds: float) -> tuple[list[Series], list[Figure]]:
+    """Measure everything; return the series and what was to be reached.  Raises BenchError."""
+    print("starting: API server, kube-dns, echo, NSD, Unbound, dnsmasq", flush=True)
+    _, api = bench.api()
+    server = bench.kube_dns(api)
+    peers = {"echo": bench.echo(), "NSD": bench.nsd(), "Unbound": bench.unbound(), "dnsmasq": bench.dnsmasq()}
+    server.program.wait_until(server.is_ready, "it was ready")
+    kube_dns = Running(server.program, server.port)
+    series: list[Series] = []
+    figures: list[Figure] = []
+    for kind in QUESTIONS:
+        of_kind = {name: Series(name, kind) for name in ("kube-dns", *peers)}
+        for number in range(rounds):
+            for name, running in {"echo": peers["echo"], "kube-dns": kube_dns}.items():
+                of_kind[name].runs.append(_load(bench, running, kind, seconds))
+            if number == 0:
+                for name in ("NSD", "Unbound", "dnsmasq"):
+                    of_kind[name].runs.append(_load(bench, peers[name], kind, seconds))
+        ratio = of_kind["kube-dns"].cpu / of_kind["echo"].cpu
+        figures.append(Figure(f"{kind}: CPU per query", ratio, RATIOS[kind], "x echo"))
+        series += of_kind.values()
+        _show(list(of_kind.values()))
+    figures += _changing(bench, kube_dns, server, api, rounds, seconds, series)
+    _whole_stack(bench, server, peers["dnsmasq"], seconds, series)
+    return series, figures
+
+
+def _load(bench: Bench, running: Running, kind: str, seconds: float) -> Load:
+    return dnsperf.run(running.program, running.port, bench.questions[kind], seconds)
+
+
+def _changing(
+    bench: Bench,
+    running: Running,
+    server: KubeDns,
+    api: str,
+    rounds: int,
+    seconds: float,
+    series: list[Series],
+) -> list[Figure]:
+    """Measure mix while Services change, and the latency at half of the highest rate."""
+    quiet, churn = Series("kube-dns", "mix, quiet"), Series("kube-dns", "mix, churn")
+    for _ in range(rounds):
+        quiet.runs.append(_load(bench, running, "mix", seconds))
+        with changing(api, seconds + 1):
+            churn.runs.append(_load(bench, running, "mix", seconds))
+    rate = quiet.qps / 2
+    with changing(api, 2 * seconds + 1), scraping(server.metrics):
+        times = dnsperf.latencies(server.port, bench.questions["mix"], 2 * seconds, rate)
+    series += [quiet, churn]
+    _show([quiet, churn])
+    print(
+        f"mix at {rate:.0f} qps, {_CHANGES} changes/s, a scrape each second: {_percentiles(times)}\n",
+        flush=True,
+    )
+    return [
+        Figure("churn: qps of a quiet run", churn.qps / quiet.qps * 100, _CHURN * 100, "%", at_least=True),
+        Figure("p99.9 at half rate, churn, scrapes", times.percentile(99.9), _SLOWEST_MS, "ms"),
+    ]
+
+
+def _whole_stack(bench: Bench, server: KubeDns, alone: Running, seconds: float, series: list[Series]) -> None:
+    stack = bench.stack(server)
+    names = {"hot": "warm names", "cold": "missing names"}
+    rows = []
+    for kind, what in names.items():
+        through, own = Series("dnsmasq + kube-dns", what), Series("dnsmasq alone", what)
+        for _ in range(2):
+            questions = bench.questions[kind]
+            run = dnsperf.run(stack.program, stack.port, questions, seconds, helpers=(server.program,))
+            through.runs.append(run)
+            own.runs.append(dnsperf.run(alone.program, alone.port, questions, seconds))
+        rows += [through, own]
+    series += rows
+    _show(rows)
+
+
+@contextmanager
+def changing(api: str, seconds: float) -> Iterator[None]:
+    """Have Services change during the context; raises BenchError when the changes fail."""
+    command = [sys.executable, "-m", "tests.bench.changes", api, f"--rate={_CHANGES}", f"--seconds={seconds}"]
+    with pinned(OTHER_CORE):
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    try:
+        time.sleep(0.5)
+        yield
+        _, errors = process.communicate(timeout=seconds + 10)
+    except subprocess.TimeoutExpired as error:
+        raise BenchError("the changes took too long") from error
+    finally:
+        process.kill()
+        process.wait()
+    if process.returncode:
+        raise BenchError(f"the changes failed: {errors[-500:]}")
+
+
+@contextmanager
+def scraping(url: str, period: float = 1.0) -> Iterator[None]:
+    """Read the metrics each second during the context."""
+    over = threading.Event()
+
+    def read() -> None:
+        while not over.wait(period):
+            scrape(url)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _percentiles(times: Latencies) -> str:
+    shown = ", ".join(f"p{share:g} {times.percentile(share):.2f} ms" for share in (50, 99, 99.9))
+    return f"{shown}, lost {times.lost} of {len(times.milliseconds) + times.lost}"
+
+
+def _show(rows: list[Series]) -> None:
+    floor = next((row.cpu for row in rows if row.server == "echo"), None)
+    cells = [
+        (
+            row.kind,
+            row.server,
+            f"{row.qps / 1000:.1f}k",
+            f"{row.cpu:.2f}",
+            f"{row.cpu / floor:.2f}" if floor else "",
+            str(row.lost),
+        )
+        for row in rows
+    ]
+    print(
+        markdown(("questions", "server", "qps", "CPU us/query", "x echo", "lost"), cells),
+        end="\n\n",
+        flush=True,
+    )
+
+
+def main() -> int:
+    """Run the benchmark; return the exit status, which does not depend on the figures."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.speed", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved runs of each kind (default 5)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of a run (default 3)")
+    parser.add_argument("--svg", type=Path, help="where to draw the picture; without it none is drawn")
+    parser.add_argument(
+        "--services", type=int, default=10_000, help="Services of the cluster (default 10000)"
+    )
+    options = parser.parse_args()
+    cluster = Cluster(services=options.services, headless=options.services // 10)
+    moment = f"{datetime.now(UTC):%Y-%m-%d}, {describe()}"
+    print(moment, flush=True)
+    try:
+        check_cores()
+        with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+            series, figures = measure(Bench(stack, Path(scratch), cluster), options.rounds, options.seconds)
+    except BenchError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    print(markdown(("to reach", "measured", "target", "met"), [figure.cells() for figure in figures]))
+    if options.svg:
+        from tests.bench.picture import draw  # only where it is wanted: matplotlib is slow to load
+
+        draw(series, options.svg, moment)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
