@@ -8,6 +8,7 @@ takes too long, 1 for anything else that keeps the server from starting.
 import asyncio
 import logging
 import os
+import resource
 import signal
 import sys
 import time
@@ -52,6 +53,7 @@ _log = logging.getLogger(__name__)
 _SYNC_FAILED: Final = 255
 _CLOCK_PERIOD: Final = 10.0
 _LOGS_QUERIES: Final = 3
+_MOST_FILES: Final = 65536
 
 
 class StartError(Exception):
@@ -271,11 +273,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.check_config:
         return check_config(options.check_config, to_text(options.domain))
     defer_full_collections()
+    _allow_many_files()
     try:
         return asyncio.run(_run(options))
     except (StartError, CredentialsError) as error:
         _log.critical("cannot start: %s", error)
         return 1
+
+
+def _allow_many_files() -> None:
+    """Use the open files that the host allows: each TCP client and forwarded question needs one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _run(options: Options) -> int:
