@@ -10,10 +10,10 @@ BASE ?=
 IMAGE_PREFIX ?= localhost/kube-dns/
 IMAGE_FLAGS = $(if $(ENGINE),--engine $(ENGINE)) $(if $(BASE),--base $(BASE)) --prefix $(IMAGE_PREFIX)
 
-.PHONY: images engine e2e sbom manifests requirements
+.PHONY: images engine e2e e2e-tools sbom manifests requirements
 
 engine:  ## A container engine, by apt where we may
-	@command -v docker podman buildah >/dev/null || \
+	@for program in docker podman buildah; do command -v $$program >/dev/null && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && \
 	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends podman runc >/dev/null; \
@@ -25,7 +25,16 @@ engine:  ## A container engine, by apt where we may
 images: engine  ## The three images, and their sizes
 	python3 deploy/images/build.py $(IMAGE_FLAGS)
 
-e2e: engine $(VENV)  ## The manifests' pod in real containers (root; podman)
+e2e-tools:
+	@for program in conntrack dig ip nft openssl podman sysctl; do \
+	    command -v $$program >/dev/null || missing=1; \
+	done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	        conntrack dnsutils iproute2 nftables openssl podman procps runc >/dev/null; \
+	fi
+
+e2e: e2e-tools images $(VENV)  ## The manifests' pod in real containers (root; podman)
 	$(PYTHON) -m pytest tests/e2e/pod -m e2e -p no:cacheprovider --durations=5
 
 manifests:  ## deploy/kube-dns.yaml, for `kubectl apply -f`

@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from dnslib import QTYPE, RR, A, DNSRecord
 
@@ -30,8 +30,7 @@ class Resolver(asyncio.DatagramProtocol):
         self.asked: Counter[str] = Counter()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.DatagramTransport)
-        self._transport = transport
+        self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
         question = DNSRecord.parse(data)

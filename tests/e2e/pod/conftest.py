@@ -120,11 +120,22 @@ def kubelet(engine, pod_manifest, node, backstage, tmp_path_factory) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def pod(kubelet) -> RunningPod:
-    """One pod for all tests of a module; each leaves it ready."""
+def shared_pod(kubelet) -> RunningPod:
+    """One pod for all tests of a module."""
     pod: RunningPod = kubelet.run_pod()
-    pod.wait_ready()
     return pod
+
+
+@pytest.fixture
+def pod(shared_pod, kubelet) -> RunningPod:
+    """The module's pod, ready and without configuration, whatever the test before did to it."""
+    if not kubelet.config.empty:
+        kubelet.config.write({})
+    ended = [name for name in shared_pod.pod.containers if not shared_pod.running(name)]
+    if ended:
+        shared_pod.start(*ended)
+    shared_pod.wait_ready()
+    return shared_pod
 
 
 @pytest.fixture

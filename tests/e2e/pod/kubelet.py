@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from deploy.images.engine import Engine
 from tests.e2e.pod.manifest import Container, Pod, Probe
@@ -53,7 +54,7 @@ def wait_until(condition: Callable[[], bool], deadline: float, what: Callable[[]
 class RunningPod:
     """The containers of one pod; `environment` is what kubelet adds to every container's."""
 
-    def __init__(  # noqa: PLR0913 - what a pod is made of, given by name
+    def __init__(
         self,
         engine: Engine,
         pod: Pod,
@@ -150,8 +151,8 @@ class RunningPod:
         """Whether a container runs."""
         return bool(self._state(name)["Running"])
 
-    def _state(self, name: str) -> dict[str, bool | int]:
-        state: dict[str, bool | int] = json.loads(
+    def _state(self, name: str) -> dict[str, Any]:
+        state: dict[str, Any] = json.loads(
             self._engine.call("inspect", "--format={{json .State}}", f"{self._name}-{name}")
         )
         return state

@@ -47,6 +47,7 @@ class Node:
         self.name = f"kdns{self.number}"
         self.address = f"198.18.{self.number}.1"
         self._namespaces: list[str] = []
+        self._balanced: set[str] = set()
         run("ip", "link", "add", self.name, "type", "bridge")
         run("ip", "address", "add", f"{self.address}/24", "dev", self.name)
         run("ip", "link", "set", self.name, "up")
@@ -87,7 +88,8 @@ class Node:
     def balance(self, service: str, pods: Iterable[str]) -> None:
         """Spread new flows to `service`:53 over the pods at random, as kube-proxy does.
 
-        Flows that exist stay where they are: connection tracking keeps them.
+        TCP connections stay where they are.  UDP flows to a pod that is no longer among them are
+        forgotten, as kube-proxy does: a client that uses the same port again would meet nobody.
         """
         addresses = list(pods)
         choice = ", ".join(f"{number} : {address}" for number, address in enumerate(addresses))
@@ -102,6 +104,11 @@ class Node:
             f"add rule {chain} ip daddr {service} udp dport 53 {target}\n"
             f"add rule {chain} ip daddr {service} tcp dport 53 {target}\n",
         )
+        for gone in self._balanced - set(addresses):
+            # Status 1: there was no such flow.
+            forget = ("conntrack", "-D", "-p", "udp", "--orig-dst", service, "--reply-src", gone)
+            subprocess.run(forget, capture_output=True, timeout=30, check=False)
+        self._balanced = set(addresses)
 
     def close(self) -> None:
         """Remove everything."""

@@ -19,6 +19,11 @@ class SwappedVolume:
         directory.chmod(0o755)
         self.write(files or {})
 
+    @property
+    def empty(self) -> bool:
+        """Whether the volume holds no file."""
+        return not any((self.directory / "..data").iterdir())
+
     def write(self, files: Mapping[str, str]) -> None:
         """Make the volume hold exactly these files."""
         data = self.directory / "..data"
