@@ -17,10 +17,11 @@ from kubedns.local.api import discovery, errors, requests
 from kubedns.local.api.access import Access
 from kubedns.local.api.errors import ApiError
 from kubedns.local.api.history import Entry
+from kubedns.local.api.intake import Write
 from kubedns.local.api.kinds import DISCOVERY_GROUP, NAMESPACES, Resource
 from kubedns.local.api.listing import list_page, streaming_list_refused
 from kubedns.local.api.patches import check_format
-from kubedns.local.api.registry import Registry, Write
+from kubedns.local.api.registry import Registry
 from kubedns.local.api.requests import Target
 from kubedns.local.api.watching import StreamingLists, Watch
 from kubedns.local.api.wire import dump, list_head, pretty, with_kind
@@ -80,7 +81,7 @@ class Api:
             return _refusal(request, errors.no_such_path())
         except web.HTTPMethodNotAllowed:
             return _refusal(request, _method_not_allowed())
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             _log.exception("%s %s failed", request.method, request.path_qs)
             problem = ApiError(500, "InternalError", f"Internal error occurred: {error}", {})
             return _refusal(request, problem)
@@ -92,9 +93,9 @@ class Api:
         verb: str
         handler: ResourceHandler
         if method in {"GET", "HEAD"}:
-            watch = requests.flag(request, "watch") and not single
-            reader = self._get if single else self._watch if watch else self._list
-            verb, handler = "get" if single else "watch" if watch else "list", reader
+            watch = requests.flag(request, "watch")
+            reader = self._watch if watch else self._get if single else self._list
+            verb, handler = "watch" if watch else "get" if single else "list", reader
         else:
             verb, handler = self._writer(method, place)
         namespace = place.name if place.resource is NAMESPACES else place.namespace
@@ -129,7 +130,7 @@ class Api:
         return await _send_list(request, place.resource, head, page.entries)
 
     async def _watch(self, request: web.Request, place: Target) -> web.StreamResponse:
-        query = requests.watch_query(request, place.namespace)
+        query = requests.watch_query(request, place)
         if query.initial_events is not None and self.streaming_lists == "off":
             raise streaming_list_refused()
         watch = Watch(self.registry.store, place.resource, query, self.bookmark_interval)

@@ -29,6 +29,9 @@ _EXPIRED_TOKEN = (
 )
 
 
+_LONGEST_VERSION = len(str(2**64))
+
+
 @dataclass(frozen=True, slots=True)
 class ListQuery:
     """What is asked for: `limit` 0 means all; version and match as the client wrote them."""
@@ -73,7 +76,7 @@ def parse_version(text: str) -> int:
     """Return a resourceVersion, 0 for none; raises the 500 that a real server gives."""
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()) or int(text) >= 2**64:
+    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_VERSION) or int(text) >= 2**64:
         raise errors.bad_version(text)
     return int(text)
 

@@ -11,7 +11,7 @@ Source: kubernetes pkg/registry (strategies), apiserver pkg/registry/generic/reg
 """
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import uuid4
@@ -20,12 +20,11 @@ import orjson
 
 from kubedns.local.api import errors, services
 from kubedns.local.api.allocation import Allocations, PoolFullError
-from kubedns.local.api.defaults import apply_defaults
 from kubedns.local.api.errors import ApiError
 from kubedns.local.api.history import Entry
+from kubedns.local.api.intake import Write, check_name, read_object, reshape
 from kubedns.local.api.kinds import ENDPOINT_SLICES, NAMESPACES, RESOURCES, SERVICES, Resource
 from kubedns.local.api.patches import apply_patch
-from kubedns.local.api.schema import SchemaError, normalize, unknown_fields
 from kubedns.local.api.selectors import Selector
 from kubedns.local.api.service_rules import immutable_address
 from kubedns.local.api.store import Store, entry_of, key_of
@@ -34,21 +33,7 @@ from kubedns.local.api.wire import with_kind
 
 _Object = dict[str, Any]
 IMMORTAL_NAMESPACES: Final = frozenset({"default", "kube-public", "kube-system"})
-_SETTLED: Final = frozenset({"endpoints", "subsets", "data", "binaryData"})
-"""Bulky fields that nothing is added to once they are read."""
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-
-
-@dataclass(slots=True)
-class Write:
-    """How a write is meant, and what there is to say about it.
-
-    `strict` refuses unknown fields; otherwise they are left out and `warnings` names them.
-    """
-
-    dry_run: bool = False
-    strict: bool = False
-    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +65,7 @@ class Registry:
 
     def create(self, resource: Resource, namespace: str, body: _Object, write: Write) -> Entry:
         """Store a new object."""
-        value = self._read(resource, namespace, body, write)
+        value = read_object(resource, namespace, body, write)
         metadata = value["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
             suffix = "".join(secrets.choice(_SUFFIX_LETTERS) for _ in range(5))
@@ -109,12 +94,12 @@ class Registry:
     ) -> tuple[Entry, bool]:
         """Replace an object, or with `status` its status only; return it and whether it is new."""
         old_entry = self.store.get(resource, namespace, name)
-        self._check_name(body, name)
+        check_name(body, name)
         if old_entry is None:
             if not resource.create_on_update or status:
                 raise errors.not_found(resource, name)
             return self.create(resource, namespace, body, write), True
-        value = self._read(resource, namespace, body, write)
+        value = read_object(resource, namespace, body, write)
         old: _Object = orjson.loads(old_entry.item)
         metadata, before = value["metadata"], old["metadata"]
         if metadata.get("resourceVersion", before["resourceVersion"]) != before["resourceVersion"]:
@@ -190,7 +175,7 @@ class Registry:
         if resource.namespaced:
             namespace = (body.get("metadata") or {}).get("namespace") or "default"
             self.ensure_namespace(namespace)
-        value = self._read(resource, namespace, body, None)
+        value = read_object(resource, namespace, body, None)
         metadata = value["metadata"]
         version = metadata.get("resourceVersion", "")
         old = self.store.get(resource, namespace, metadata.get("name", ""))
@@ -202,56 +187,17 @@ class Registry:
             metadata.setdefault("generation", 1)
         self._decide(resource, value, None)
         kept = int(version) if keep_version and version.isascii() and version.isdigit() else None
-        return self.store.write(resource, self._shaped(resource, value), kept)
+        return self.store.write(resource, reshape(resource, value), kept)
 
     def ensure_namespace(self, name: str) -> None:
         """Make a namespace that is not there yet."""
         if self.store.get(NAMESPACES, "", name) is None:
             self.create(NAMESPACES, "", {"metadata": {"name": name}}, Write())
 
-    def _read(self, resource: Resource, namespace: str, body: _Object, write: Write | None) -> _Object:
-        """Return the object in a request with defaults; raises 400 for one of another kind.
-
-        Without `write` unknown fields are left out silently.
-        """
-        for name, wanted in (("apiVersion", resource.api_version), ("kind", resource.kind)):
-            if body.get(name, wanted) != wanted:
-                raise errors.bad_request(
-                    f"the object provided is unrecognized or of the wrong type: {name} is {body[name]!r}, "
-                    f"and this path takes {resource.api_version} {resource.kind}"
-                )
-        content = {name: part for name, part in body.items() if name not in {"apiVersion", "kind"}}
-        try:
-            value = normalize(resource.schema, content)
-        except SchemaError as error:
-            raise _unreadable(resource, str(error)) from error
-        if write is not None:
-            problems = [f'unknown field "{path}"' for path in unknown_fields(resource.schema, content)]
-            if problems and write.strict:
-                raise _unreadable(resource, f"strict decoding error: {', '.join(problems)}")
-            write.warnings += problems
-        metadata = value["metadata"]
-        if metadata.get("namespace", namespace) != namespace and resource.namespaced:
-            raise errors.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
-        metadata.pop("namespace", None)
-        if namespace:
-            metadata["namespace"] = namespace
-        apply_defaults(resource, value)
-        return value
-
-    def _check_name(self, body: _Object, name: str) -> None:
-        given = (body.get("metadata") or {}).get("name", name)
-        if given != name:
-            raise errors.bad_request(
-                f"the name of the object ({given}) does not match the name on the URL ({name})"
-            )
-
     def _finish(self, resource: Resource, value: _Object, old: _Object | None, write: Write) -> Entry:
         self._decide(resource, value, old, dry_run=write.dry_run)
         value["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"] if old else "0"
-        shaped = self._shaped(resource, value)
+        shaped = reshape(resource, value)
         if old is not None and shaped == old:
             return entry_of(old, int(old["metadata"]["resourceVersion"]))
         if old is not None and resource is ENDPOINT_SLICES and _content(shaped) != _content(old):
@@ -282,14 +228,6 @@ class Registry:
         if causes:
             raise errors.invalid(resource.kind, resource.group, name, causes)
 
-    def _shaped(self, resource: Resource, value: _Object) -> _Object:
-        """Put in order again what defaults and decisions added."""
-        value["metadata"].setdefault("resourceVersion", "0")
-        changed = {name: part for name, part in value.items() if name not in _SETTLED}
-        settled = {name: part for name, part in value.items() if name in _SETTLED}
-        shaped = normalize(resource.schema, changed) | settled
-        return {name: shaped[name] for name in resource.schema.fields if name in shaped}
-
     def _remove(self, resource: Resource, entry: Entry) -> None:
         if resource is NAMESPACES:
             for kind in RESOURCES:
@@ -304,13 +242,6 @@ class Registry:
 def _content(value: _Object) -> tuple[Any, ...]:
     """What a generation numbers: everything but metadata, and the labels."""
     return value["metadata"].get("labels"), [part for name, part in value.items() if name != "metadata"]
-
-
-def _unreadable(resource: Resource, problem: str) -> ApiError:
-    version = resource.api_version.rpartition("/")[2]
-    return errors.bad_request(
-        f'{resource.kind} in version "{version}" cannot be handled as a {resource.kind}: {problem}'
-    )
 
 
 def _now() -> str:

@@ -12,10 +12,11 @@ from aiohttp import web
 
 from kubedns.local.api import errors
 from kubedns.local.api.errors import ApiError
+from kubedns.local.api.intake import Write
 from kubedns.local.api.kinds import NAMESPACES, Resource, resource_at
 from kubedns.local.api.listing import ListQuery, streaming_list_malformed
-from kubedns.local.api.registry import Preconditions, Write
-from kubedns.local.api.selectors import Selector, parse_fields, parse_labels
+from kubedns.local.api.registry import Preconditions
+from kubedns.local.api.selectors import Selector, named, parse_fields, parse_labels
 from kubedns.local.api.watching import WatchQuery
 
 LARGEST_BODY: Final = 3 * 2**20
@@ -95,14 +96,17 @@ def list_query(request: web.Request, namespace: str) -> ListQuery:
     )
 
 
-def watch_query(request: web.Request, namespace: str) -> WatchQuery:
-    """Return the parameters of a watch."""
+def watch_query(request: web.Request, place: Target) -> WatchQuery:
+    """Return the parameters of a watch of a collection, or of one object."""
     initial = flag(request, "sendInitialEvents") if "sendInitialEvents" in request.query else None
     if initial is not None and request.query.get("resourceVersionMatch") != "NotOlderThan":
         raise streaming_list_malformed()
+    chosen = selector(request)
+    if place.name:
+        chosen = Selector(chosen.labels, (*chosen.fields, named(place.name)))
     return WatchQuery(
-        namespace,
-        selector(request),
+        place.namespace,
+        chosen,
         request.query.get("resourceVersion", ""),
         flag(request, "allowWatchBookmarks"),
         max(0.0, _number(request, "timeoutSeconds")),

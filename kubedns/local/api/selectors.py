@@ -103,5 +103,10 @@ def parse_fields(text: str) -> tuple[Requirement, ...]:
     return tuple(requirements)
 
 
+def named(name: str) -> Requirement:
+    """Return the requirement that an object has a name."""
+    return _field("metadata.name", name, wanted=True)
+
+
 def _field(name: str, value: str, *, wanted: bool) -> Requirement:
     return lambda fields: (fields[name] == value) is wanted

@@ -18,9 +18,10 @@ from aiohttp import web
 from kubedns.local.api.access import Access
 from kubedns.local.api.errors import ApiError
 from kubedns.local.api.handlers import Api
+from kubedns.local.api.intake import Write
 from kubedns.local.api.kinds import Resource, resource_of
 from kubedns.local.api.manifests import load_files
-from kubedns.local.api.registry import Preconditions, Registry, Write
+from kubedns.local.api.registry import Preconditions, Registry
 from kubedns.local.api.store import Store
 from kubedns.local.api.watching import StreamingLists
 
@@ -78,7 +79,9 @@ class LocalApi:
         if self._tls is not None:
             context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             context.load_cert_chain(*self._tls)
-        self._runner = web.AppRunner(self._api.application(), access_log=None, shutdown_timeout=0.1)
+        self._runner = web.AppRunner(
+            self._api.application(), access_log=None, shutdown_timeout=0.1, handler_cancellation=True
+        )
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._host, self.port, ssl_context=context, reuse_address=True)
         try:

@@ -85,7 +85,7 @@ class Store:
         It gets the next version; or, when `version` is given, keeps that one, as objects do
         that are loaded from a dump.
         """
-        self.version += 1
+        self.version = max(self.version + 1, version or 0)
         entry = entry_of(value, self.version if version is None else version)
         before = self._entries[resource].get(entry.key)
         if before is None:

@@ -270,6 +270,24 @@ async def test_a_watcher_slower_than_the_history_is_told_that_it_is_expired(tmp_
             assert (await events.next())[0] == "END"
 
 
+async def test_one_object_is_watched_by_its_path(client):
+    async with client.events(f"{IN_DEFAULT}/web") as events:
+        assert await events.names(1) == [("ADDED", "web")]
+        client.api.delete("Service", "single")
+        client.api.delete("Service", "web")
+        assert await events.names(1) == [("DELETED", "web")]
+
+
+async def test_a_watcher_that_goes_away_is_forgotten(client):
+    async with client.events(SERVICES, resourceVersion="410") as events:
+        client.api.apply(service("a"))
+        await events.next()
+        assert client.api.watches == 1
+    async with asyncio.timeout(5):
+        while client.api.watches:
+            await asyncio.sleep(0.01)
+
+
 async def test_dropped_watches_end_without_an_event(client):
     async with client.events(SERVICES, resourceVersion="410") as events:
         client.api.apply(service("a"))
@@ -354,6 +372,15 @@ async def test_a_collection_is_deleted_by_selector_and_dry_runs_change_nothing(c
         ("POST", SERVICES, "application/json", "{}", 405, "does not allow this method"),
         ("DELETE", "/api/v1/namespaces", "application/json", "{}", 405, "does not allow this method"),
         ("POST", "/version", "application/json", "{}", 405, "does not allow this method"),
+        ("GET", f"{SERVICES}?resourceVersion={'9' * 5000}", "application/json", "", 500, "out of range"),
+        (
+            "PATCH",
+            f"{IN_DEFAULT}/web",
+            "application/merge-patch+json",
+            '{"a":' * 1020 + "1" + "}" * 1020,
+            500,
+            "recursion",
+        ),
         ("GET", "/api/v1/pods", "application/json", "", 404, "could not find"),
         ("GET", "/api/v1/services/x/y/z", "application/json", "", 404, "could not find"),
         ("GET", "/nowhere", "application/json", "", 404, "could not find"),

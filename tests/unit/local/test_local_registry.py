@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from kubedns.local.api.errors import ApiError
+from kubedns.local.api.intake import Write
 from kubedns.local.api.kinds import CONFIG_MAPS, ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES, Resource
-from kubedns.local.api.registry import Preconditions, Registry, Write
+from kubedns.local.api.registry import Preconditions, Registry
 from kubedns.local.api.store import Store
 
 Value = dict[str, Any]
@@ -356,6 +357,7 @@ def test_a_loaded_object_keeps_what_a_dump_says_and_may_change_its_cluster_ip(re
         metadata={"namespace": "elsewhere", "uid": "u-1", "resourceVersion": "77"}, clusterIP="10.0.0.5"
     )
     entry = registry.load(SERVICES, dumped, keep_version=True)
+    assert registry.store.version >= 77
     assert (entry.version, registry.value(SERVICES, entry)["metadata"]["uid"]) == (77, "u-1")
     assert registry.store.get(NAMESPACES, "", "elsewhere") is not None
     headless = registry.value(SERVICES, registry.load(SERVICES, service(clusterIP="None")))
