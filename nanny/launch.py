@@ -9,6 +9,7 @@ execve(2).  It is a program because Python code between fork and exec may hang i
 threads.  Imports only what it needs.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -23,11 +24,13 @@ def launch(parent: int, command: list[str]) -> int:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
     if os.getppid() != parent:
         return 0
-    try:
+    with contextlib.suppress(ConnectionError):  # the sign may be here already, and its sender gone
         os.write(0, b".")
-        if not os.read(0, 1):
-            return 0
+    try:
+        sign = os.read(0, 1)
     except ConnectionError:
+        sign = b""
+    if not sign:
         return 0
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, which exec would hand on
         signal.signal(number, signal.SIG_DFL)

@@ -114,7 +114,7 @@ async def watching(directory: Path, period: float) -> AsyncIterator["asyncio.Que
 
 async def until(seen: "asyncio.Queue[Snapshot]", wanted: Snapshot) -> None:
     async with asyncio.timeout(10):
-        while (snapshot := await seen.get()) != wanted:
+        while await seen.get() != wanted:
             pass
 
 

@@ -1,0 +1,130 @@
+"""From configuration to the words after `dnsmasq`."""
+
+import pytest
+
+from kubedns.shared.config import Config, parse_config
+from kubedns.shared.servers import ServerAddress
+from nanny.arguments import (
+    changed_user,
+    cluster_domains,
+    config_arguments,
+    conflicts,
+    fixed_arguments,
+    server_names,
+)
+
+KUBEDNS = ServerAddress("127.0.0.1", 10053)
+ADDED = ("--keep-in-foreground", "--log-facility=-", "--pid-file=")
+
+
+def config(stubs: str = "", upstreams: str = "") -> Config:
+    return parse_config({"stubDomains": stubs.encode(), "upstreamNameservers": upstreams.encode()}, "")[0]
+
+
+def test_given_arguments_come_first_and_stay_as_they_are():
+    given = ("--cache-size=1000", "-p", "5300", "--server=/x/")
+    assert fixed_arguments(given, root=False, hosts=None) == (*given, *ADDED)
+
+
+def test_root_stays_root_so_that_the_parent_death_signal_holds():
+    assert fixed_arguments((), root=True, hosts=None) == (*ADDED, "--user=root", "--group=root")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("-k", "--log-facility=/x", "--pid-file=/y", "--user=nobody", "--group=nobody"),
+        ("--no-daemon", "-8", "-", "-x/y", "-unobody", "-g", "nobody"),
+        ("-d", "--log-facility", "-", "-x", "/y", "-u", "nobody", "-gnobody"),
+    ],
+)
+def test_what_is_given_is_not_added(given):
+    assert fixed_arguments(given, root=True, hosts=None) == given
+
+
+def test_the_hosts_file_is_named():
+    assert fixed_arguments((), root=False, hosts="/x/hosts")[-1] == "--addn-hosts=/x/hosts"
+
+
+def test_servers_of_stub_domains_come_before_upstreams_and_no_resolv_follows():
+    assert config_arguments(
+        config(
+            '{"b.test": ["192.0.2.1:5353", "2001:db8::1"], "a.test": ["192.0.2.2"]}',
+            '["192.0.2.3", "[::1]:54"]',
+        ),
+        {},
+    ) == (
+        "--server=/a.test/192.0.2.2#53",
+        "--server=/b.test/192.0.2.1#5353",
+        "--server=/b.test/2001:db8::1#53",
+        "--server=192.0.2.3#53",
+        "--server=::1#54",
+        "--no-resolv",
+    )
+
+
+def test_without_upstreams_resolv_conf_stays():
+    assert "--no-resolv" not in config_arguments(config('{"a.test": ["192.0.2.2"]}'), {})
+    assert config_arguments(Config(), {}) == ()
+
+
+def test_names_of_servers_never_reach_dnsmasq():
+    named = config('{"a.test": ["ns.test:5353", "192.0.2.9"], "b.test": ["gone.test"]}')
+    assert server_names(named) == {"ns.test": ("a.test",), "gone.test": ("b.test",)}
+    assert config_arguments(named, {"ns.test": ("192.0.2.7", "192.0.2.8")}) == (
+        "--server=/a.test/192.0.2.7#5353",
+        "--server=/a.test/192.0.2.8#5353",
+        "--server=/a.test/192.0.2.9#53",
+    )
+
+
+def test_an_address_that_two_names_share_stands_once():
+    named = config('{"a.test": ["one.test", "two.test"]}')
+    assert len(config_arguments(named, {"one.test": ("192.0.2.7",), "two.test": ("192.0.2.7",)})) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "domains"),
+    [
+        (("--server=/corp.local/127.0.0.1#10053",), ("corp.local",)),
+        (("--server", "/Corp.Local./127.0.0.1#10053"), ("corp.local",)),
+        (("-S", "/corp.local/127.0.0.1#10053"), ("corp.local",)),
+        (("-S/corp.local/127.0.0.1#10053@lo",), ("corp.local",)),
+        (("--local=/corp.local/in-addr.arpa/ip6.arpa/127.0.0.1#10053",), ("corp.local",)),
+        (("--server=/corp.local/127.0.0.1",), ()),
+        (("--server=/corp.local/",), ()),
+        (("--server=127.0.0.1#10053",), ()),
+        (("--server=/in-addr.arpa/127.0.0.1#10053",), ()),
+        (("--server",), ()),
+        (("--servers-file=/corp.local/127.0.0.1#10053",), ()),
+    ],
+)
+def test_the_cluster_domain_is_what_is_sent_to_kube_dns(given, domains):
+    assert cluster_domains(given, KUBEDNS) == domains
+
+
+def test_a_given_server_for_all_names_competes_with_upstreams():
+    given = ("--server=127.0.0.1#10053", "--server=/corp.local/127.0.0.1#10053")
+    (warning,) = conflicts(given, config(upstreams='["192.0.2.3"]'))
+    assert "--server=127.0.0.1:10053" in warning
+    assert conflicts(given, Config()) == ()
+
+
+def test_a_stub_domain_that_is_routed_already_is_warned_about():
+    given = ("--server=/in-addr.arpa/127.0.0.1#10053",)
+    (warning,) = conflicts(given, config('{"in-addr.arpa": ["192.0.2.3"], "a.test": ["192.0.2.3"]}'))
+    assert "in-addr.arpa is also routed" in warning
+
+
+@pytest.mark.parametrize(
+    ("given", "user"),
+    [
+        ((), None),
+        (("--user=root",), None),
+        (("--user=nobody",), "nobody"),
+        (("-u", "x"), "x"),
+        (("-ux",), "x"),
+    ],
+)
+def test_a_changed_user_is_noticed(given, user):
+    assert changed_user(given) == user
