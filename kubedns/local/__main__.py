@@ -2,6 +2,9 @@
 
 import sys
 
-from kubedns.local.app import main
+try:
+    from kubedns.local.app import main
+except ModuleNotFoundError as error:
+    sys.exit(f"python -m kubedns.local: {error.name} is not installed; run: pip install 'kube-dns[local]'")
 
 sys.exit(main())
