@@ -1,57 +1,47 @@
 # Images, rendered manifests, the pod-level test and the bills of materials.
-# Included by the Makefile, which provides PYTHON (the virtualenv's) and VENV (what makes it).
+# Included by the Makefile, which makes the virtualenv (VENV) and names its PYTHON.
 
-PYTHON ?= .venv/bin/python
-VENV ?= .venv
-
-# Empty: the first of docker, podman and buildah; the tag is the version in kubedns/__init__.py.
+# Empty: the first of docker, podman and buildah, and a base that is pulled, or made from Debian's
+# archive where there is no registry.  The tag is the version in kubedns/__init__.py.
 ENGINE ?=
 BASE ?=
 IMAGE_PREFIX ?= localhost/kube-dns/
-IMAGE_FLAGS = $(if $(ENGINE),--engine $(ENGINE)) $(if $(BASE),--base $(BASE)) --prefix $(IMAGE_PREFIX)
+ENGINE_FLAG = $(if $(ENGINE),--engine $(ENGINE))
 
-.PHONY: images engine e2e e2e-tools sbom manifests requirements
+.PHONY: engine
+engine:
+	@for program in $(or $(ENGINE),docker podman buildah); do command -v $$program >/dev/null && exit 0; done; \
+	tools/need podman:podman runc:runc
 
-engine:  ## A container engine, by apt where we may
-	@for program in docker podman buildah; do command -v $$program >/dev/null && exit 0; done; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && \
-	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends podman runc >/dev/null; \
-	else \
-	    echo "no container engine: install docker, podman or buildah (Debian: apt-get install podman runc)" >&2; \
-	    exit 1; \
-	fi
+.PHONY: images
+images: engine ## the three container images, and their sizes
+	python3 deploy/images/build.py $(ENGINE_FLAG) $(if $(BASE),--base $(BASE)) --prefix $(IMAGE_PREFIX)
 
-images: engine  ## The three images, and their sizes
-	python3 deploy/images/build.py $(IMAGE_FLAGS)
+.PHONY: e2e
+e2e: $(VENV) ## the manifests' pod in real containers; needs root and podman
+	@tools/need podman:podman runc:runc conntrack:conntrack dig:bind9-dnsutils ip:iproute2 nft:nftables \
+	    openssl:openssl sysctl:procps
+	python3 deploy/images/build.py --engine podman
+	$(PYTHON) -m pytest tests/e2e/pod -p no:cacheprovider --durations=5
 
-e2e-tools:
-	@for program in conntrack dig ip nft openssl podman sysctl; do \
-	    command -v $$program >/dev/null || missing=1; \
-	done; \
-	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	        conntrack dnsutils iproute2 nftables openssl podman procps runc >/dev/null; \
-	fi
+.PHONY: sbom
+sbom: $(VENV) engine ## dist/sbom/IMAGE.cdx.json: what is in each image
+	$(PYTHON) -m pip install --quiet --require-hashes -r requirements/sbom.txt
+	$(PYTHON) -m deploy.images.sbom $(ENGINE_FLAG) --prefix $(IMAGE_PREFIX) --output dist/sbom
 
-e2e: e2e-tools images $(VENV)  ## The manifests' pod in real containers (root; podman)
-	$(PYTHON) -m pytest tests/e2e/pod -m e2e -p no:cacheprovider --durations=5
-
-manifests:  ## deploy/kube-dns.yaml, for `kubectl apply -f`
+.PHONY: manifests
+manifests: ## deploy/kube-dns.yaml, for kubectl apply -f
 	kubectl kustomize deploy > deploy/kube-dns.yaml
 
-sbom: $(VENV)  ## dist/sbom/*.cdx.json: what is in each image
-	$(PYTHON) -m pip install -q --require-hashes -r requirements/sbom.txt
-	$(PYTHON) -m deploy.images.sbom --prefix $(IMAGE_PREFIX) --output dist/sbom
+UV_COMPILE = $(PYTHON) -m uv pip compile --quiet --universal --generate-hashes --no-annotate \
+    --custom-compile-command "make requirements"
 
-requirements: $(VENV)  ## Pins for the images, from pyproject.toml
-	$(PYTHON) -m pip install -q uv
+.PHONY: requirements
+requirements: $(VENV) ## the pins of what the images install, from pyproject.toml
+	$(PYTHON) -m pip install --quiet uv
 	for role in kubedns nanny healthz; do \
 	    $(UV_COMPILE) --python-version 3.13 --extra $$role pyproject.toml -o requirements/$$role.txt || exit 1; \
 	done
 	for tool in build sbom; do \
 	    $(UV_COMPILE) --python-version 3.11 requirements/$$tool.in -o requirements/$$tool.txt || exit 1; \
 	done
-
-UV_COMPILE = $(PYTHON) -m uv pip compile --quiet --universal --generate-hashes --no-annotate \
-    --custom-compile-command "make requirements"

@@ -37,6 +37,7 @@ def render(directory: str) -> list[Manifest]:
 
 def one(objects: list[Manifest], kind: str, name: str = "kube-dns") -> Manifest:
     """Return the only object of this kind and name."""
+    found: Manifest
     (found,) = [it for it in objects if it["kind"] == kind and it["metadata"]["name"] == name]
     return found
 
@@ -49,5 +50,6 @@ def pod_spec(objects: list[Manifest]) -> Manifest:
 
 def container(objects: list[Manifest], name: str) -> Manifest:
     """Return one container of the Deployment kube-dns."""
+    found: Manifest
     (found,) = [it for it in pod_spec(objects)["containers"] if it["name"] == name]
     return found

@@ -1,6 +1,6 @@
 """Every rendered object against the API schemas of the supported Kubernetes versions."""
 
-import kubernetes_validate
+import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 
 from tests.deploy.manifests import DEPLOY, RENDERED, render, render_text

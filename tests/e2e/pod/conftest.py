@@ -120,14 +120,13 @@ def kubelet(engine, pod_manifest, node, backstage, tmp_path_factory) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def shared_pod(kubelet) -> RunningPod:
+def shared_pod(kubelet: Kubelet) -> RunningPod:
     """One pod for all tests of a module."""
-    pod: RunningPod = kubelet.run_pod()
-    return pod
+    return kubelet.run_pod()
 
 
 @pytest.fixture
-def pod(shared_pod, kubelet) -> RunningPod:
+def pod(shared_pod: RunningPod, kubelet: Kubelet) -> RunningPod:
     """The module's pod, ready and without configuration, whatever the test before did to it."""
     if not kubelet.config.empty:
         kubelet.config.write({})
@@ -139,9 +138,9 @@ def pod(shared_pod, kubelet) -> RunningPod:
 
 
 @pytest.fixture
-def fresh_pod(kubelet) -> Iterator[RunningPod]:
+def fresh_pod(kubelet: Kubelet) -> Iterator[RunningPod]:
     """A pod of a test's own, for tests that end it."""
-    pod: RunningPod = kubelet.run_pod()
+    pod = kubelet.run_pod()
     pod.wait_ready()
     yield pod
     kubelet.remove(pod)
