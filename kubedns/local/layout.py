@@ -126,6 +126,7 @@ def health_program(options: UpOptions, ports: Ports) -> Program:
         f"--port={ports.healthz}",
         f"--probe=kubedns,{HOST}:{ports.kubedns},version.bind,2,CH",
         f"--probe=dnsmasq,{HOST}:{ports.dnsmasq},version.bind,2,CH",
+        f"--probe=cluster,{HOST}:{ports.dnsmasq},dns-version.{options.domain},2,TXT",
         f"--dnsmasq-addr={HOST}",
         f"--dnsmasq-port={ports.dnsmasq}",
         f"--kubedns-readiness=http://{HOST}:{ports.readiness}/readiness",
