@@ -132,7 +132,7 @@ class Keeper:
             prepared.release()
             self._child, self._prepared = prepared, None
         except OSError as error:
-            gone = Exited(f"cannot execute {self._dnsmasq}: {error.strerror}")
+            gone = Exited(f"cannot execute {error.filename or self._dnsmasq}: {error.strerror}")
             asyncio.get_running_loop().call_soon(self.feed, gone)
             return
         self._child.ended.add_done_callback(self._exited)

@@ -214,4 +214,5 @@ class Reloader:
 
 def _cannot_execute(dnsmasq: str, error: OSError) -> StartFailure:
     status = EXIT_NOT_FOUND if error.errno == errno.ENOENT else EXIT_NOT_EXECUTABLE
-    return StartFailure(f"cannot execute {dnsmasq} (-dnsmasqExec): {error.strerror}", status)
+    name = dnsmasq + " (-dnsmasqExec)" if error.filename in {None, dnsmasq} else error.filename
+    return StartFailure(f"cannot execute {name}: {error.strerror}", status)

@@ -98,7 +98,7 @@ class Nanny:
         self._versions = itertools.count(1)
         words = [sys.executable, "-m", "nanny", f"--dnsmasqExec={dnsmasq}", f"--configDir={self.config}"]
         words += [f"--metricsPort={self.metrics_port}", "--lameDuck=0s", "--syncInterval=500ms", *flags, "--"]
-        words += [f"--port={self.port}", "--conf-file=/dev/null", "--no-hosts", "--cache-size=1000", *given]
+        words += [f"--port={self.port}", "--conf-file=/dev/null", "--no-hosts", *given]
         with self.log_file.open("wb") as log:
             self.process = subprocess.Popen(
                 words, stdout=log, stderr=log, cwd=CHECKOUT, start_new_session=True
