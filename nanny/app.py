@@ -123,7 +123,7 @@ class Nanny:
         """After a fault of our own: DNS goes on with what it has, if it has anything."""
         if task.cancelled() or task.exception() is None:
             return
-        self._metrics.in_effect(complete=False, unresolved=0)
+        self._metrics.not_in_effect()
         if self._keeper.alive:
             _log.error("changes of the configuration are not followed any more")
         else:

@@ -66,6 +66,8 @@ class Keeper:
         self._last_line = ""
         self._busy_port = False
         self._waits_for_port = False
+        self.fallen_back = False
+        """Whether the child runs with older arguments than those wanted, with which it failed."""
         self.over: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         """Done when the child is gone for good: None when that was asked for, else why."""
 
@@ -138,8 +140,11 @@ class Keeper:
         self._child.ended.add_done_callback(self._exited)
         self._after(_SETTLED, Ready())
         self._metrics.spawned(action.reason)
+        if action.reason is not Reason.PORT_BUSY:
+            self.fallen_back = action.reason is Reason.FALLBACK
         if action.reason is Reason.FALLBACK:
             _log.error("dnsmasq fails with the new arguments: going back to the last that worked")
+            self._metrics.not_in_effect()
         if action.reason is not Reason.PORT_BUSY:
             verb = "starting" if action.reason is Reason.START else "restarting"
             _log.info("%s %s", verb, " ".join(command)[:_LONGEST_COMMAND_SHOWN])

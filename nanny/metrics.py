@@ -86,6 +86,10 @@ class Metrics:
         self._last_success.set(complete)
         self._unresolved.set(unresolved)
 
+    def not_in_effect(self) -> None:
+        """Note that what is configured is not in effect."""
+        self._last_success.set(0)
+
     def application(self) -> web.Application:
         """Return the web application that serves `/metrics`."""
 

@@ -42,6 +42,9 @@ class StartFailure:
 class ChildSlot(Protocol):
     """Where the child is kept, as the reloader sees it: the Keeper."""
 
+    fallen_back: bool
+    """Whether the child runs with older arguments than those wanted, with which it failed."""
+
     async def refusal(self, arguments: Arguments) -> str | None:
         """Return why dnsmasq refuses the arguments, None when it takes them; may raise OSError."""
 
@@ -137,7 +140,7 @@ class Reloader:
     def _refused(self, reason: str) -> None:
         _log.error("configuration refused as a whole: %s", reason)
         self._metrics.reloaded("refused")
-        self._metrics.in_effect(complete=False, unresolved=len(self._failures))
+        self._metrics.not_in_effect()
 
     async def _apply(self, config: Config) -> str | None:
         """Bring a configuration into effect; return the outcome, None when it was refused or seen before."""
@@ -162,7 +165,8 @@ class Reloader:
         self._config = config
         if outcome == "applied":
             self._want(arguments)
-        complete = hosts_written and not self._failures and outcome != "not_restarted"
+        behind = outcome == "not_restarted" or (outcome == "unchanged" and self._child.fallen_back)
+        complete = hosts_written and not self._failures and not behind
         self._metrics.in_effect(complete=complete, unresolved=len(self._failures))
         return outcome
 

@@ -160,8 +160,13 @@ class Nanny:
         """Processes of the nanny, dnsmasq's own included."""
         found, parents = [], [self.process.pid]
         while parents:
-            children = Path(f"/proc/{(parent := parents.pop())}/task/{parent}/children")
-            pids = [int(pid) for pid in children.read_text().split()] if children.exists() else []
+            parent = parents.pop()
+            try:
+                pids = [
+                    int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+                ]
+            except OSError:  # it has ended meanwhile
+                pids = []
             found += pids
             parents += pids
         return found

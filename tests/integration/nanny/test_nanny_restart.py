@@ -126,6 +126,7 @@ def test_a_dnsmasq_that_fails_only_when_it_runs_gives_way_to_the_last_that_worke
     nanny.wait_up(2)
     assert nanny.addresses("a.test") == ["192.0.2.1"]
     assert nanny.metric('dnsmasq_nanny_restarts_total{reason="fallback"}') == 1
+    assert nanny.metric("dnsmasq_nanny_config_last_reload_success") == 0
 
 
 def test_arguments_that_dnsmasq_refuses_leave_the_old_one_running(start, script):
