@@ -6,18 +6,20 @@ Discovery 1.1.0; RFC 1034 3.6.2 (aliases), RFC 2308 (negative answers), RFC 6604
 of the last name), RFC 8020 (NXDOMAIN means nothing below); SkyDNS for the SRV weights.
 """
 
+import logging
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kubedns import wire
-from kubedns.backend import Backend, ServiceRecord
-from kubedns.names import Labels
+from kubedns.backend import Backend, BackendError, ServiceRecord
+from kubedns.names import Labels, to_text
 from kubedns.resolution import Resolution, UpstreamRecord
 from kubedns.skydns.response import Answer
 from kubedns.skydns.rrset import Rdata, RRset, address_rrset, name_rrset, soa_rrset, srv_rdata, txt_rrset
 
+_log = logging.getLogger(__name__)
 DNS_SCHEMA_VERSION: Final = b"1.1.0"
 """Of the DNS-Based Service Discovery specification; the TXT record at dns-version."""
 MOST_LINKS: Final = 8
@@ -63,13 +65,17 @@ class ZoneAnswers:
         return name[-len(self._zone) :] == self._zone
 
     def resolve(self, name: Labels, qtype: int) -> Answer | Chain:
-        """Answer a question for a name of the zone.  Raises BackendError."""
+        """Answer a question for a name of the zone."""
         return self.follow(Chain(qtype, name))
 
     def follow(self, chain: Chain) -> Answer | Chain:
-        """Take a chain further, whose target is in the zone.  Raises BackendError."""
+        """Take a chain further, whose target is in the zone."""
         while True:
-            found = self._at(chain.target, chain.qtype, asked=not chain.links)
+            try:
+                found = self._at(chain.target, chain.qtype, asked=not chain.links)
+            except BackendError as error:
+                _log.debug("%s: %s", to_text(chain.target), error)
+                return self.unresolved(chain)
             if isinstance(found, Answer):
                 return self._complete(chain, found)
             self._step(chain, found)
@@ -91,8 +97,10 @@ class ZoneAnswers:
         """Add what an upstream said of a chain's target.
 
         Its records follow the chain's with their owners, TTLs capped at our own.  A Chain comes
-        back where its last alias leads into the zone again.
+        back where its last alias leads into the zone again, or to a name that it says nothing of, as
+        the server of a stub domain does of other domains.
         """
+        asked = chain.target
         records = [record for record in said.records if record.rtype in (wire.CNAME, chain.qtype)]
         while (alias := _alias_of(chain.target, records)) is not None and chain.qtype != wire.CNAME:
             target = _lower(alias.target)
@@ -101,19 +109,24 @@ class ZoneAnswers:
             chain.target = target
             if chain.broken():
                 return Answer(wire.SERVFAIL)
-        if self.owns(chain.target):
-            return chain
         own = [
             record
             for record in records
             if record.rtype == chain.qtype and _lower(record.owner) == chain.target
         ]
+        silent = said.rcode == wire.NOERROR and not own and said.soa is None
+        if self.owns(chain.target) or (silent and chain.target != asked):
+            return chain
         found = Answer(said.rcode if said.rcode in (wire.NOERROR, wire.NXDOMAIN) else wire.SERVFAIL)
         if own:
             found.answer = [self._upstream_rrset(own[0].owner, chain.qtype, own)]
         elif said.soa is not None and found.rcode != wire.SERVFAIL:
             found.authority = [self._upstream_rrset(said.soa.owner, wire.SOA, [said.soa])]
         return self._complete(chain, found)
+
+    def unresolved(self, chain: Chain) -> Answer:
+        """Return SERVFAIL with the aliases that were followed."""
+        return self._complete(chain, Answer(wire.SERVFAIL))
 
     def negative(self, rcode: int) -> Answer:
         """Return NXDOMAIN, or NODATA for NOERROR, with the zone's SOA (RFC 2308 2)."""
@@ -144,7 +157,7 @@ class ZoneAnswers:
         records = self._backend.records(name, exact=not wild)
         if records is None:
             return self.negative(wire.NXDOMAIN)
-        alias = next((host for host in map(_alias_target, records) if host), None)
+        alias = min((host for host in map(_alias_target, records) if host), default=None)
         if alias is not None:
             records = tuple(record for record in records if not _alias_target(record))
             if not records:

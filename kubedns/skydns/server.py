@@ -4,15 +4,16 @@ Most questions end on the lean path.  The full path here parses, resolves and pa
 made from the names of one Service it leaves there for the lean path.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable
 from time import perf_counter
 from typing import Final, Protocol
 
 from kubedns import wire
-from kubedns.backend import Backend, BackendError
+from kubedns.backend import Backend
 from kubedns.metrics import Outcome, ServerCounters, SystemCounters
-from kubedns.names import IN_ADDR_ARPA, IP6_ARPA, Labels, to_text
+from kubedns.names import IN_ADDR_ARPA, IP6_ARPA, Labels
 from kubedns.query import Query, Rejected, parse_query
 from kubedns.rejection import rejection
 from kubedns.resolution import Resolution
@@ -24,6 +25,8 @@ from kubedns.skydns.response import Answer, Packed, pack
 
 _log = logging.getLogger(__name__)
 _REFUSED_TYPES: Final = frozenset((wire.ANY, wire.AXFR, wire.IXFR))
+_LONGEST_CHAIN_SECONDS: Final = 2.0
+"""How long a client waits for an alias that leads out of the zone, as for any forwarded question."""
 
 Reply = bytes | Awaitable[bytes | None] | None
 """What a responder returns: the answer, one that must be waited for, or silence."""
@@ -106,11 +109,7 @@ class Server:
     def _own(self, query: Query, tcp: bool) -> Reply:
         if not self._has_synced():
             return self._refuse(query, self._auth, tcp)
-        try:
-            answer = self._answers.resolve(query.labels, query.qtype)
-        except BackendError as error:
-            _log.warning("%s: %s", to_text(query.labels), error)
-            answer = Answer(wire.SERVFAIL)
+        answer = self._answers.resolve(query.labels, query.qtype)
         if isinstance(answer, Chain):
             return self._follow(query, answer, tcp)
         self._counters.misses += 1
@@ -123,18 +122,25 @@ class Server:
         return self._finish(query, packed, self._auth, tcp)
 
     async def _follow(self, query: Query, chain: Chain, tcp: bool) -> bytes:
-        """Take an alias that leads out of the zone to its end."""
+        """Take an alias that leads out of the zone to its end, or as far as time allows."""
         begun = perf_counter()
+        try:
+            async with asyncio.timeout(_LONGEST_CHAIN_SECONDS):
+                answer = await self._at_the_end(chain)
+        except TimeoutError:
+            answer = self._answers.unresolved(chain)
+        self._auth.time_one(perf_counter() - begun)
+        return self._finish(query, pack(query, answer), self._auth, tcp)
+
+    async def _at_the_end(self, chain: Chain) -> Answer:
         answer: Answer | Chain = chain
         while isinstance(answer, Chain):
             if self._answers.owns(answer.target):
                 answer = self._answers.follow(answer)
             else:
-                answer = self._answers.absorb(
-                    answer, await self._forwarder.resolve(answer.target, answer.qtype)
-                )
-        self._auth.time_one(perf_counter() - begun)
-        return self._finish(query, pack(query, answer), self._auth, tcp)
+                said = await self._forwarder.resolve(answer.target, answer.qtype)
+                answer = self._answers.absorb(answer, said)
+        return answer
 
     def _reverse(self, message: bytes, query: Query, tcp: bool) -> Reply:
         system = self._counters.systems["reverse"]

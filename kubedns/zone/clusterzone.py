@@ -149,12 +149,13 @@ class ClusterZone:
             return self._name_server_records(below)
         if top == b"dns-version":
             return () if len(below) == 1 else None
-        if self._federations and self._federations.covers(below):
-            return self._federated(below)
         path = name[::-1]
         wild = not exact and WILDCARD in below
         found = self._tree.match(path, MOST_RECORDS) if wild else self._tree.get(path)
-        return None if found is None else tuple(_record(item) for item in found)
+        if found is None:
+            covered = self._federations and self._federations.covers(below)
+            return self._federated(below) if covered else None
+        return tuple(_record(item) for item in found)
 
     def has_federations(self) -> bool:
         """Whether a federation is configured."""

@@ -3,7 +3,8 @@
 `s.ns.fed.svc.D` names the local Service `s.ns` where it exists, else
 `s.ns.fed.svc.<zone>.<region>.<federation's domain>`, which the federation's own DNS serves.
 Source: the original's federation queries.  Differs: a local cluster-IP Service counts without a
-look at its endpoints.
+look at its endpoints; the name of an endpoint in a namespace that is called as a federation stays
+that endpoint's.
 """
 
 from collections.abc import Mapping

@@ -74,12 +74,12 @@ class Node:
     def has(self, path: Labels) -> bool:
         """Whether a name exists at this path below the node; the empty path is the node itself."""
         node = self
-        for depth, label in enumerate(path, 1):
+        for label in path[:-1]:
             child = node.children.get(label)
             if child is None:
-                return depth == len(path) and label in node.entries
+                return False
             node = child
-        return True
+        return not path or path[-1] in node.entries or path[-1] in node.children
 
     def view(self) -> "tuple[Entries, Mapping[bytes, Node]]":
         """Return entries and children without keeping what a maker makes: for a look at everything."""
@@ -168,7 +168,7 @@ class TreeCache:
     def get(self, path: Labels) -> list[Found] | None:
         """Return the records at exactly this path; None when the name does not exist.
 
-        The records at a node are its entries, each found at its own name.
+        The records at a node are its entries, each found at its own name; an inner node has none.
         """
         node: Node = self.root
         for depth, label in enumerate(path, 1):
@@ -179,7 +179,7 @@ class TreeCache:
             node = child
         if isinstance(node, Branch) and node.is_empty():
             return None
-        return list(_entries_of(path, node))
+        return list(_records_at(path, node))
 
     def match(self, path: Labels, most: int) -> list[Found] | None:
         """Return at most `most` records at a path with wildcards; None when there are none.
@@ -196,11 +196,11 @@ class TreeCache:
                 if WILDCARD in path[:-1]:
                     for label, child in list(node.children.items()):
                         if not label.startswith(b"_"):
-                            found.extend(_entries_of((*at, label), child))
+                            found.extend(_records_at((*at, label), child))
             elif last in node.entries:
                 found.extend(((*at, last), entry) for entry in node.entries[last])
             elif last in node.children:
-                found.extend(_entries_of((*at, last), node.children[last]))
+                found.extend(_records_at((*at, last), node.children[last]))
             if len(found) >= most:
                 break
         return found[:most] or None
@@ -216,6 +216,11 @@ class TreeCache:
                     yield from self._nodes((*at, name), child, rest)
         elif (child_node := node.children.get(label)) is not None:
             yield from self._nodes((*at, label), child_node, rest)
+
+
+def _records_at(at: Labels, node: Node) -> Iterator[Found]:
+    """Yield the records of a node's own name; the entries of an inner node are those of names below it."""
+    return iter(()) if isinstance(node, Branch) else _entries_of(at, node)
 
 
 def _entries_of(at: Labels, node: Node) -> Iterator[Found]:
