@@ -16,87 +16,85 @@ from kubedns.names import Labels, to_wire
 from kubedns.query import Edns, Query, whole_options
 from kubedns.rejection import opt
 from kubedns.skydns.negatives import Negatives
-from kubedns.skydns.response import Packed
+from kubedns.skydns.response import WITH_OPT, Packed
 
-_ONE_QUESTION: Final = b"\0\1\0\0\0\0"
-_NOTHING_MORE: Final = b"\0\0"
-_ONE_MORE: Final = b"\0\1"
+_AD: Final = 0x20
+_CD: Final = 0x10
+_FORMS: Final = {
+    bytes((rd, flags, 0, 1, 0, 0, 0, 0, 0, options)): rd + WITH_OPT * options
+    for rd in (0, 1)
+    for flags in (0, _AD, _CD, _AD | _CD)
+    for options in (0, 1)
+}
+"""Octets 2 to 11 of a plain query -> the head of its reply (see `Packed.heads`): a standard query with
+one question and nothing else, or an OPT record at most (RFC 1035 4.1.1, RFC 4035 3.2)."""
+_TYPE_AND_CLASS: Final = 4
 _ROOT_OPT: Final = b"\0\0\x29"
 _OPTIONS: Final = (opt(Edns(0, do=False)), opt(Edns(0, do=True)))
-_ABSENT_TYPES: Final = frozenset(rtype.to_bytes(2) + b"\0\1" for rtype in (wire.A, wire.AAAA, wire.SRV))
-_NOT_PLAIN: Final = 0xFA
-"""QR, opcode and TC in octet 2 of the header."""
+_ABSENT_TYPES: Final = (wire.A, wire.AAAA, wire.SRV)
+_LONGEST_LABEL: Final = 63
 _LONGEST_NAME: Final = 254
 """Octets of the longest name without its root label."""
 
 
 class LeanPath:
-    """Answers plain questions for names of Services once the backend has synced."""
+    """Answers plain questions for names of Services once the backend has synced.
+
+    A question is cut in two, in lower case: its head up to the Service's namespace, which finds the
+    sub-tree, and its tail from `svc` on, type and class included.  Whatever does not lead to what is
+    kept there is not plain.  No type that is kept is changed by the lower case.
+    """
 
     def __init__(self, backend: Backend, negatives: Negatives, counters: SystemCounters) -> None:
         self._backend = backend
         self._negatives = negatives
         self._counters = counters
+        self._outcomes = counters.outcomes
+        self._sizes = counters.sizes
+        self._nxdomain: dict[int, Packed] = {}
         self._subtrees: Mapping[bytes, Subtree] = backend.subtrees
-        self._suffix = to_wire((b"svc", *backend.domain))[:-1]
-        self._suffix_octets = len(self._suffix)
+        self._suffix = to_wire((b"svc", *backend.domain))
+        self._tail_octets = len(self._suffix) + _TYPE_AND_CLASS
+        # One object for each tail, however many Services have it as a key.
+        self._tails = {tail: tail for tail in map(self._tail, _ABSENT_TYPES)}
         self._depth = len(backend.domain) + 3
 
-    def respond(self, message: bytes, tcp: bool) -> bytes | None:  # noqa: C901, PLR0911, PLR0912, PLR0915 - in place, for speed
-        """Return the reply to a plain question for a Service's name, None for anything else.
+    def _tail(self, qtype: int) -> bytes:
+        return self._suffix + qtype.to_bytes(2) + b"\0\1"
 
-        The name ends at the first zero octet, as the lengths must lead exactly to the zone's own
-        labels: a label cannot pretend to be two, or hide the end.
-        """
-        if message[4:10] != _ONE_QUESTION or message[2] & _NOT_PLAIN:
+    def respond(self, message: bytes, tcp: bool) -> bytes | None:
+        """Return the reply to a plain question for a Service's name, None for anything else."""
+        form = _FORMS.get(message[2:12])
+        if form is None:
             return None
-        end = message.find(0, wire.HEADER_SIZE)
-        name = message[12:end].lower()
-        if not name.endswith(self._suffix):
-            return None
-        stop = len(name) - self._suffix_octets
-        service = namespace = position = 0
-        while position < stop:
-            service, namespace = namespace, position
-            length = name[position]
-            if length > 63:
-                return None
-            position += length + 1
-        if position != stop or not namespace:
-            return None
-        after = end + 5
-        question = message[end + 1 : after]
-        subtree = self._subtrees.get(name[service:stop])
-        packed: Packed | None = None
-        if subtree is not None and (kept := subtree.packed) is not None:
-            packed = kept.get(name[:service] + question)
-        if packed is None:
-            if question not in _ABSENT_TYPES or not self._is_absent(name, service, subtree):
-                return None
-            packed = self._negatives.get(wire.NXDOMAIN, len(name))
-        elif packed.case_bound and name != message[12:end]:
+        # Without OPT the question is all the rest; else its name ends at the first zero octet.
+        question = message[12:] if form < WITH_OPT else message[12 : message.find(0, 12) + 5]
+        lower = question.lower()
+        subtree = self._subtrees.get(lower[: -self._tail_octets])
+        if subtree is None:
+            packed = self._packed_below(lower)
+        else:
+            packed = None if (kept := subtree.packed) is None else kept.get(lower[-self._tail_octets :])
+        if packed is None or (packed.case_bound and lower != question):
             return None
         answer = packed.answer if packed.starts is None else packed.turned()
-        rd = message[2] & 1
-        if len(message) == after and message[10:12] == _NOTHING_MORE:
+        if form < WITH_OPT:
             option, limit = b"", wire.SMALLEST_PAYLOAD
-            reply = b"%b%b%b%b%b" % (message[:2], packed.heads[rd], message[12:after], answer, packed.rest)
+            reply = b"".join((message[:2], packed.heads[form], question, answer, packed.rest))
         else:
-            option, limit = _option(message, after)
+            option, limit = _option(message, wire.HEADER_SIZE + len(question))
             if not option:
                 return None
-            head = packed.heads_edns[rd]
-            reply = b"%b%b%b%b%b%b" % (message[:2], head, message[12:after], answer, packed.rest, option)
-        counters = self._counters
+            reply = b"".join((message[:2], packed.heads[form], question, answer, packed.rest, option))
         if tcp or len(reply) > limit:
             limit = wire.LARGEST_MESSAGE if tcp else limit
-            reply, cut = packed.fitted(answer, message[:2], rd, message[12:after], option, limit)
+            reply, cut = packed.fitted(answer, message[:2], form & 1, question, option, limit)
             if cut:
-                counters.outcomes[Outcome.OVERFLOW if tcp else Outcome.TRUNCATED] += 1
-            counters.count(packed.outcome, len(reply))
+                self._outcomes[Outcome.OVERFLOW if tcp else Outcome.TRUNCATED] += 1
+            self._counters.count(packed.outcome, len(reply))
             return reply
-        counters.outcomes[packed.outcome] += 1
-        counters.sizes[len(reply)] += 1
+        self._outcomes[packed.outcome] += 1
+        self._sizes[len(reply)] += 1
         return reply
 
     def keep(self, query: Query, packed: Packed) -> None:
@@ -106,24 +104,58 @@ class LeanPath:
         """
         if len(query.labels) < self._depth or (packed.case_bound and not query.is_lower_case()):
             return
-        stop = len(query.name_wire) - 1 - self._suffix_octets
+        lower = query.question.lower()
+        tail = self._tails.get(lower[-self._tail_octets :])
+        head = lower[: -self._tail_octets]
         service = to_wire(query.labels[-self._depth : -self._depth + 2])[:-1]
         subtree = self._subtrees.get(service)
-        if subtree is not None and query.labels[-self._depth + 2] == b"svc":
+        if subtree is not None and tail is not None:
             if subtree.packed is None:
                 subtree.packed = {}
-            prefix = query.name_wire[: stop - len(service)].lower()
-            subtree.packed[prefix + query.question[-4:]] = packed
+            subtree.packed[head[: -len(service)] + tail] = packed
 
-    def _is_absent(self, name: bytes, service: int, subtree: Subtree | None) -> bool:
-        """Whether a name certainly does not exist; its labels before `service` are below a Service."""
-        if b"*" in name or len(name) > _LONGEST_NAME or self._backend.has_federations():
-            return False
-        return subtree is None or (service > 0 and not subtree.has(_path(name[:service])))
+    def _packed_below(self, lower: bytes) -> Packed | None:
+        """Return what is kept for a name below a Service's, or NXDOMAIN where nothing is there."""
+        tail = lower[-self._tail_octets :]
+        stop = len(lower) - self._tail_octets
+        service = _last_two_labels(lower, stop) if tail in self._tails else None
+        if service is None:
+            return None
+        subtree = self._subtrees.get(lower[service:stop]) if service else None
+        if subtree is not None and (kept := subtree.packed) is not None:
+            known: Packed | None = kept.get(lower[:service] + tail)
+            if known is not None:
+                return known
+        name_octets = len(lower) - _TYPE_AND_CLASS - 1
+        if b"*" in lower or name_octets > _LONGEST_NAME or (service and self._backend.has_federations()):
+            return None
+        if subtree is not None and subtree.has(_path(lower[:service])):
+            return None
+        packed = self._nxdomain.get(name_octets)
+        if packed is None:
+            packed = self._nxdomain[name_octets] = self._negatives.get(wire.NXDOMAIN, name_octets)
+        return packed
+
+
+def _last_two_labels(name: bytes, stop: int) -> int | None:
+    """Return where the last two labels before an offset begin.
+
+    None where the lengths do not lead exactly there, so that no label can pretend to be two.
+    """
+    before = last = position = 0
+    while position < stop:
+        before, last = last, position
+        length = name[position]
+        if not 0 < length <= _LONGEST_LABEL:
+            return None
+        position += length + 1
+    return before if position == stop and last else None
 
 
 def _path(head: bytes) -> Labels:
     """Return the path, right to left, of labels in wire form without a root."""
+    if head[0] == len(head) - 1:
+        return (head[1:],)
     labels, position = [], 0
     while position < len(head):
         after = position + 1 + head[position]
@@ -134,7 +166,7 @@ def _path(head: bytes) -> Labels:
 
 def _option(message: bytes, after: int) -> tuple[bytes, int]:
     """Return our OPT record and the asker's limit where exactly one plain OPT follows, else nothing."""
-    if message[10:12] != _ONE_MORE or message[after : after + 3] != _ROOT_OPT or len(message) < after + 11:
+    if message[after : after + 3] != _ROOT_OPT or len(message) < after + 11:
         return b"", 0
     options = int.from_bytes(message[after + 9 : after + 11])
     if message[after + 6] or len(message) != after + 11 + options:

@@ -19,8 +19,9 @@ from kubedns.rejection import opt
 from kubedns.skydns.rrset import RRset
 
 _LARGEST_POINTER = 0x3FFF
-Heads = tuple[bytes, bytes]
-"""Flags and counts of a header, for RD clear and RD set."""
+WITH_OPT = 2
+Heads = tuple[bytes, bytes, bytes, bytes]
+"""Flags and counts of a header: for RD clear and RD set, then (from WITH_OPT on) the same with an OPT record."""
 
 
 @dataclass(slots=True)
@@ -37,9 +38,13 @@ class Answer:
 
 @lru_cache(maxsize=4096)
 def heads(flags: int, answers: int, authorities: int, additionals: int) -> Heads:
-    """Return octets 2 to 11 of a response with one question, RD clear and set."""
-    counts = b"".join(count.to_bytes(2) for count in (1, answers, authorities, additionals))
-    return tuple((wire.QR | wire.RA | flags | rd).to_bytes(2) + counts for rd in (0, wire.RD))  # type: ignore[return-value]
+    """Return octets 2 to 11 of a response with one question."""
+
+    def head(rd: int, options: int) -> bytes:
+        counts = (1, answers, authorities, additionals + options)
+        return (wire.QR | wire.RA | flags | rd).to_bytes(2) + b"".join(count.to_bytes(2) for count in counts)
+
+    return head(0, 0), head(wire.RD, 0), head(0, 1), head(wire.RD, 1)
 
 
 class Packed:
@@ -57,7 +62,6 @@ class Packed:
         "counts",
         "flags",
         "heads",
-        "heads_edns",
         "outcome",
         "rest",
         "starts",
@@ -85,7 +89,6 @@ class Packed:
         self.rest = before + b"".join(additional)
         self.counts = (len(answer), len(authority), len(additional))
         self.heads = heads(flags, *self.counts)
-        self.heads_edns = heads(flags, len(answer), len(authority), len(additional) + 1)
 
     def turned(self) -> bytes:
         """Return the answer section, beginning one record later than the last time."""
@@ -119,7 +122,7 @@ class Packed:
             flags, authorities, rest = flags | wire.TC, 0, b""
             answers, size = self._whole_records(room)
             answer = answer[:size]
-        head = heads(flags, answers, authorities, additionals + (1 if option else 0))[rd]
+        head = heads(flags, answers, authorities, additionals)[rd + (WITH_OPT if option else 0)]
         return b"".join((message_id, head, question, answer, rest, option)), flags & wire.TC != 0
 
     def _whole_records(self, room: int) -> tuple[int, int]:
