@@ -9,8 +9,7 @@ explains within GRACE seconds is no repair.
 import asyncio
 import logging
 from contextlib import aclosing
-from random import Random
-from typing import Final, NoReturn, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from kubedns.cluster.errors import ApiError
 from kubedns.cluster.holdings import Audit
@@ -26,37 +25,22 @@ T = TypeVar("T")
 GRACE: Final = 2.0
 _PATIENCE = 30
 """How often GRACE is waited for a live watch."""
-_AGAIN: Final = 60.0
-"""Seconds after which a list that failed is tried again."""
+_COMPLETE_WITHIN: Final = 300.0
 
 
 class Watcher(Protocol):
-    """The watch beside which the list is read."""
+    """The watch beside which the list is read; `live_since` as the Reflector's."""
 
-    synced: asyncio.Event
     live_since: float | None
 
 
-async def audit_periodically(
-    api: Api, selection: Selection, intake: Intake[T], watcher: Watcher, period: float
-) -> NoReturn:
-    """Compare a list with the watch every `period` seconds and up to a fifth more, for ever."""
-    await watcher.synced.wait()
-    random = Random()
-    delay = period
-    while True:
-        await asyncio.sleep(delay * random.uniform(1.0, 1.2))
-        complete = await _audited(api, selection, intake, watcher)
-        delay = period if complete else min(_AGAIN, period)
-
-
-async def _audited(api: Api, selection: Selection, intake: Intake[T], watcher: Watcher) -> bool:
-    """Compare once; return whether it came to an end."""
+async def audited(api: Api, selection: Selection, intake: Intake[T], watcher: Watcher) -> bool:
+    """Compare once and repair; return whether it came to an end, which without a watch it does not."""
     if watcher.live_since is None:
         return False
     audit: Audit[T] = Audit(intake.holdings)
     try:
-        async with asyncio.timeout(300):
+        async with asyncio.timeout(_COMPLETE_WITHIN):
             await _read(api, selection, intake, audit)
         if audit.suspicious and not await _settled(watcher):
             return False

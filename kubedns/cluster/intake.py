@@ -23,8 +23,8 @@ from kubedns.objects import Key
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-BATCH: Final = 32
-SLICE: Final = 0.003
+BATCH: Final = 16
+SLICE: Final = 0.0015
 _MOST_COMPLAINTS = 1000
 
 

@@ -12,6 +12,8 @@ import asyncio
 import logging
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
 
 import yaml
 from kubernetes.client import Configuration
@@ -70,8 +72,14 @@ class KubeconfigCredentials:
             authorization,
             self._trust.context() if self.server.startswith("https:") else None,
             self._configuration.tls_server_name,
-            self._configuration.proxy,
+            self._proxy(),
         )
+
+    def _proxy(self) -> str | None:
+        """Return the proxy of the kubeconfig or the environment, unless the server is excepted from it."""
+        host = urlsplit(self.server).hostname or ""
+        excepted = proxy_bypass(host, {"no": self._configuration.no_proxy or ""})
+        return None if excepted else self._configuration.proxy
 
     def _load(self) -> None:
         now = signature(self._path)

@@ -12,26 +12,27 @@ own store; here a real list is compared.
 
 import asyncio
 import logging
-from contextlib import aclosing
+from collections.abc import Coroutine
 from random import Random
-from typing import Final, Generic, NoReturn, TypeVar
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
-from kubedns.cluster.audit import audit_periodically
+from kubedns.cluster.audit import audited
 from kubedns.cluster.backoff import Backoff
 from kubedns.cluster.delivery import Delivery
 from kubedns.cluster.errors import ApiError, Fault
 from kubedns.cluster.intake import Intake, Pace
-from kubedns.cluster.listing import RESTART, error_of, listed
-from kubedns.cluster.project import Projection, version_number, version_text
+from kubedns.cluster.listing import error_of
+from kubedns.cluster.project import Projection, version_text
+from kubedns.cluster.replacement import replace
 from kubedns.cluster.resources import Request, Selection
 from kubedns.cluster.session import Api
 from kubedns.cluster.statistics import ResourceStatistics
 from kubedns.cluster.watchstream import Event, StreamError, WatchStream
-from kubedns.objects import Key
 from kubedns.shared.tasks import cancel, spawn
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
+R = TypeVar("R")
 
 RELIST_PERIOD: Final = 1800.0
 """Seconds between the lists that are compared with what the watch delivered, plus up to 20 %."""
@@ -43,6 +44,8 @@ SETTLED: Final = 2.0
 """Seconds a watch must last to count as a success."""
 LIST_AT_MOST: Final = 300.0
 """Seconds within which a list must be complete, however lively it is."""
+_AUDIT_AGAIN: Final = 60.0
+"""Seconds after which a periodic list that failed is tried again."""
 _RESUMABLE = 2
 """Failures in a row with an answer that blames the request, after which its version is given up."""
 
@@ -80,28 +83,38 @@ class Reflector(Generic[T]):
 
     async def run(self) -> NoReturn:
         """List and watch for ever."""
-        relists = spawn(
-            audit_periodically(self._api, self._selection, self._intake, self, self._relist_period),
-            name=f"relist {self._selection.name}",
-        )
+        relists = spawn(self._audit(), name=f"relists of {self._selection.name}")
         try:
             while True:
-                delay = await self._guarded_round()
-                await asyncio.sleep(delay)
+                delay = await self._guarded(self._round())
+                await asyncio.sleep(self._backoff.next() if delay is None else delay)
         finally:
             await cancel(relists)
 
-    async def _guarded_round(self) -> float:
-        """Do a round as a task of its own: a fault of ours on one object must not freeze all others."""
-        task = spawn(self._round(), name=f"list-watch {self._selection.name}")
+    async def _audit(self) -> NoReturn:
+        """Compare a list with what was delivered, every `relist_period` seconds and up to a fifth more."""
+        await self.synced.wait()
+        delay = self._relist_period
+        while True:
+            await asyncio.sleep(delay * self._random.uniform(1.0, 1.2))
+            complete = await self._guarded(audited(self._api, self._selection, self._intake, self))
+            delay = self._relist_period if complete else min(_AUDIT_AGAIN, self._relist_period)
+
+    async def _guarded(self, work: Coroutine[Any, Any, R]) -> R | None:
+        """Do one step as a task of its own: a fault of ours on one object must not freeze all others.
+
+        None when it failed, which is logged; the next list then delivers every object again.
+        """
+        task = spawn(work, name=f"list-watch of {self._selection.name}")
         try:
             await asyncio.wait([task])
         finally:
             await cancel(task)
         if task.exception() is None:
             return task.result()
+        self.failure = "an internal error, which is in the log"
         self._intake.distrust()
-        return self._backoff.next()
+        return None
 
     async def _round(self) -> float:
         """List if there is no version to watch from, then watch; return the seconds to wait."""
@@ -142,12 +155,10 @@ class Reflector(Generic[T]):
             self.failure = self._logged = ""
             _log.info("the watch of %s works again", self._selection.name)
 
-    # The list that replaces.
-
     async def _replace(self) -> None:
         try:
             async with asyncio.timeout(LIST_AT_MOST):
-                await self._take_list()
+                await replace(self._api, self._selection, self._intake, self._note_paging)
         except TimeoutError as error:
             self._statistics.lists[Fault.TIMEOUT] += 1
             raise ApiError(
@@ -158,38 +169,12 @@ class Reflector(Generic[T]):
             self._statistics.lists[error.fault] += 1
             raise
         self._statistics.lists["ok"] += 1
+        self._statistics.last_activity = asyncio.get_running_loop().time()
         if not self.synced.is_set():
             self.failure = self._logged = ""
             self._statistics.synced = True
             self.synced.set()
             _log.info("listed %d %s", len(self._intake.holdings), self._selection.name)
-
-    async def _take_list(self) -> None:
-        intake, pace, seen, version = self._intake, Pace(), set[Key](), ""
-        async with aclosing(listed(self._api, self._selection)) as events:
-            async for event in events:
-                if event.type == "BOOKMARK":
-                    version = version_text(event.object)
-                elif event.type == RESTART:
-                    self._note_paging(str(event.object["message"]))
-                    seen.clear()
-                elif (identity := intake.identify(event)) is not None:
-                    key, number = identity
-                    if event.type == "DELETED":
-                        seen.discard(key)
-                    else:
-                        seen.add(key)
-                        intake.take_object(key, number, event.object)
-                if intake.full() or pace.due():
-                    await intake.drain(pace)
-                    await pace.pause()
-        for key in intake.holdings.missing(seen):
-            intake.stage(intake.holdings.remove(key, version_number(version)))
-        await intake.drain(pace)
-        intake.version = version
-        intake.reached()
-        self._statistics.objects = len(intake.holdings)
-        self._statistics.last_activity = asyncio.get_running_loop().time()
 
     def _note_paging(self, reason: str) -> None:
         if not self._paging:
@@ -199,8 +184,6 @@ class Reflector(Generic[T]):
                 self._selection.name,
                 reason,
             )
-
-    # The watch.
 
     async def _watch(self) -> float:
         """Watch until the stream ends; return the seconds to wait before the next one."""

@@ -234,6 +234,14 @@ async def test_client_certificate_of_a_kubeconfig_is_shown(tmp_path, ca_file, au
             assert set(headers(api).values()) == {None}
 
 
+async def test_proxy_of_the_environment_is_used_unless_the_server_is_excepted(tmp_path, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://192.0.2.9:3128")
+    path = kubeconfig(tmp_path / "config", "http://api.example.test:8080", None, {"token": "t"})
+    assert (await KubeconfigCredentials(path).access()).proxy == "http://192.0.2.9:3128"
+    monkeypatch.setenv("no_proxy", ".example.test,10.0.0.1")
+    assert (await KubeconfigCredentials(path).access()).proxy is None
+
+
 async def test_insecure_kubeconfig_and_plain_http_are_taken(tmp_path, server_tls):
     async with fake_api(server_tls(), "t") as api:
         path = kubeconfig(tmp_path / "config", api.url, None, {"token": "t"})

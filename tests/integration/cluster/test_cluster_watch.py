@@ -1,6 +1,8 @@
 """The whole room against a scripted API server on real sockets."""
 
 import asyncio
+import gzip
+from functools import partial
 
 import orjson
 import pytest
@@ -127,10 +129,7 @@ async def test_slice_that_moves_to_the_other_selector_is_never_missing(late):
         async with watching(api.url) as case:
             for turn in range(20):
                 api.put(endpoint_slice("peer-x", "peer", f"10.1.0.{turn}", headless=bool(turn % 2) ^ late))
-                wanted = (pack_address(f"10.1.0.{turn}"),)
-                await case.until(
-                    lambda w=wanted: case.slices.state["shop", "peer-x"].endpoints[0].addresses == w
-                )
+                await case.until(partial(shows, case, "peer-x", f"10.1.0.{turn}"))
             await asyncio.sleep(0.6)
             assert case.slice_names == {"peer-x"}
             assert all(batch["shop", "peer-x"] is not None for batch in case.slices.batches)
@@ -202,8 +201,6 @@ async def test_error_body_without_end_is_cut():
 
 
 async def test_gzip_is_asked_for_where_pages_are_and_understood():
-    import gzip
-
     async def compressed(exchange: Exchange) -> None:
         body = orjson.dumps({"metadata": {"resourceVersion": "9"}, "items": [{**service("web")}]})
         await exchange.reply(200, gzip.compress(body), Content_Encoding="gzip")
@@ -227,3 +224,21 @@ async def test_redirect_is_not_followed_with_the_credential():
         async with watching(api.url, synced=False) as case:
             await case.until(lambda: "302" in case.watch.why_not_synced())
             assert other.asked == []
+
+
+@pytest.mark.parametrize("kind", ["stream", "watch"])
+async def test_right_that_is_missing_is_named_and_its_return_noticed(kind, caplog):
+    async with fake_api() as api:
+        api.always["endpointslices", kind] = refuse(403, message="forbidden: User may not")
+        async with watching(api.url, synced=False) as case:
+            await case.until(lambda: "discovery.k8s.io" in case.watch._slices[0].failure)
+            assert case.watch.synced.is_set() == (kind == "watch")
+            assert "User may not" in case.watch._slices[0].failure
+            del api.always["endpointslices", kind]
+            await case.synced()
+    lines = [
+        record.message
+        for record in caplog.records
+        if "verb 'watch' on resource 'endpointslices'" in record.message
+    ]
+    assert lines

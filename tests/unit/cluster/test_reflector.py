@@ -54,6 +54,9 @@ class Running:
     def knows(self, name: str) -> bool:
         return name in self.names
 
+    def relisted(self, times: int) -> bool:
+        return self.statistics.lists["ok"] >= times
+
     def age(self) -> float:
         assert self.statistics.last_activity is not None
         return asyncio.get_running_loop().time() - self.statistics.last_activity
@@ -568,5 +571,21 @@ def test_many_objects_are_delivered_in_small_batches():
             await until(case.reflector.synced.is_set)
             assert len(case.names) == 1000
             assert max(len(batch) for batch in case.sink.batches) <= 100
+
+    run_virtual(scenario)
+
+
+def test_hundred_relists_amid_changes_never_remove_what_exists():
+    async def scenario() -> None:
+        async with running(**{f"stays-{n}": f"10.0.1.{n}" for n in range(50)}) as case:
+            for turn in range(100):
+                case.api.put(f"stays-{turn % 50}", f"10.0.2.{turn}")
+                case.api.script["watch"].append(refuse(410, reason="Expired"))
+                case.api.cut()
+                await until(partial(case.relisted, turn + 2))
+            await until(lambda: len(case.names) == 50)
+            removed = {key for batch in case.sink.batches for key, value in batch.items() if value is None}
+            assert removed == set()
+            assert case.sink.state["shop", "stays-49"].cluster_ips == (pack_address("10.0.2.99"),)
 
     run_virtual(scenario)

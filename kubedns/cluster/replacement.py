@@ -1,0 +1,52 @@
+"""The list that replaces: the first one, and the one after a version expired.
+
+In: a list as a stream of events.
+Out: its objects in the Intake, delivered as they come; then the removal of what it lacks.
+Invariant: nothing is removed before the whole list was seen, so that a list that fails half-way
+takes nothing away.  The list is right even where its versions are older than those held.
+"""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import TypeVar
+
+from kubedns.cluster.intake import Intake, Pace
+from kubedns.cluster.listing import RESTART, listed
+from kubedns.cluster.project import version_number, version_text
+from kubedns.cluster.resources import Selection
+from kubedns.cluster.session import Api
+from kubedns.objects import Key
+
+T = TypeVar("T")
+
+
+async def replace(
+    api: Api, selection: Selection, intake: Intake[T], note_paging: Callable[[str], None]
+) -> None:
+    """List into an Intake and set its version; raises ApiError.
+
+    `note_paging` is called with the reason when the server does not stream the list.
+    """
+    pace, seen, version = Pace(), set[Key](), ""
+    async with aclosing(listed(api, selection)) as events:
+        async for event in events:
+            if event.type == "BOOKMARK":
+                version = version_text(event.object)
+            elif event.type == RESTART:
+                note_paging(str(event.object["message"]))
+                seen.clear()
+            elif (identity := intake.identify(event)) is not None:
+                key, number = identity
+                if event.type == "DELETED":
+                    seen.discard(key)
+                else:
+                    seen.add(key)
+                    intake.take_object(key, number, event.object)
+            if intake.full() or pace.due():
+                await intake.drain(pace)
+                await pace.pause()
+    for key in intake.holdings.missing(seen):
+        intake.stage(intake.holdings.remove(key, version_number(version)))
+    await intake.drain(pace)
+    intake.version = version
+    intake.reached()
