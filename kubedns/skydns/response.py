@@ -176,28 +176,28 @@ class _Packer:
         self._class_wire = query.question[-2:]
         self._offsets: dict[Labels, int] = {}
         if query.is_lower_case():
-            self._remember(query.labels, wire.HEADER_SIZE)
+            self._remember(query.labels, wire.HEADER_SIZE, len(query.labels))
         else:
             self._offsets[query.labels] = wire.HEADER_SIZE
 
-    def _remember(self, labels: Labels, position: int) -> None:
-        for index in range(len(labels)):
+    def _remember(self, labels: Labels, position: int, written: int) -> None:
+        """Take note of where a name and its endings begin, of which the first `written` labels are there."""
+        for index in range(written):
             if position > _LARGEST_POINTER:
                 return
             self._offsets.setdefault(labels[index:], position)
             position += len(labels[index]) + 1
 
     def _name(self, labels: Labels, position: int) -> bytes:
+        written, ending = len(labels), b"\0"
         for index in range(len(labels)):
             offset = self._offsets.get(labels[index:])
             if offset is not None:
-                octets = to_wire(labels[:index])[:-1] + (0xC000 | offset).to_bytes(2)
+                written, ending = index, (0xC000 | offset).to_bytes(2)
                 break
-        else:
-            octets = to_wire(labels)
         if self._learn:
-            self._remember(labels, position)
-        return octets
+            self._remember(labels, position, written)
+        return to_wire(labels[:written])[:-1] + ending
 
     def section(self, rrsets: Iterable[RRset]) -> list[bytes]:
         """Return one section, record by record."""

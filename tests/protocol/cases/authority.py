@@ -56,7 +56,7 @@ class Authority:
                 query = await reader.readexactly(int.from_bytes(await reader.readexactly(2)))
                 reply = self.reply(query, tcp=True)
                 writer.write(len(reply).to_bytes(2) + reply)
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
