@@ -100,6 +100,8 @@ class Population:
 
     @staticmethod
     def slice(rng: Random, key: Key) -> EndpointSlice:
+        if rng.random() < 0.12:
+            return EndpointSlice(*key, rng.choice(NAMES), _crowd(rng), _some_ports(rng))
         pool = rng.choice((POD_ADDRESSES, SIX, (*POD_ADDRESSES, *CLUSTER_ADDRESSES)))
         endpoints = tuple(
             Endpoint(tuple(rng.sample(pool, rng.choice((1, 1, 2)))), rng.choice(HOSTNAMES))
@@ -132,6 +134,15 @@ class Population:
                     zone.slices.apply({(step.namespace, step.name): step})
         zone.mark_synced()
         return zone
+
+
+def _crowd(rng: Random) -> tuple[Endpoint, ...]:
+    """Return more endpoints than fit a datagram."""
+    named = rng.random() < 0.5
+    return tuple(
+        Endpoint((bytes((10, 244, 1, last)),), f"{'h' * (last % 9)}-{last}"[-9:].strip("-") if named else "")
+        for last in range(1, 61)
+    )
 
 
 def _some_ports(rng: Random) -> tuple[Port, ...]:
