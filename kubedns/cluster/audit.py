@@ -18,6 +18,7 @@ from kubedns.cluster.listing import RESTART, listed
 from kubedns.cluster.project import version_number, version_text
 from kubedns.cluster.resources import Selection
 from kubedns.cluster.session import Api
+from kubedns.cluster.watchstream import Event
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -68,23 +69,34 @@ async def audited(api: Api, selection: Selection, intake: Intake[T], watcher: Wa
 
 
 async def _read(api: Api, selection: Selection, intake: Intake[T], audit: Audit[T]) -> None:
-    pace = Pace()
+    pace, version = Pace(), 0
     async with aclosing(listed(api, selection)) as events:
         async for event in events:
             if event.type == "BOOKMARK":
-                audit.close(version_number(version_text(event.object)))
+                version = version_number(version_text(event.object))
             elif event.type == RESTART:
                 audit.restart()
-            elif (identity := intake.identify(event)) is not None:
-                key, version = identity
-                if event.type == "DELETED":
-                    audit.unsee(key)
-                elif audit.see(key, version):
-                    value = intake.projected(key, event.object)
-                    if value is not None:
-                        audit.suspect(key, version, value)
+            else:
+                _note(event, intake, audit)
             if pace.due():
                 await pace.pause()
+    for key in intake.holdings.held_keys():
+        audit.compare(key, version)
+        if pace.due():
+            await pace.pause()
+
+
+def _note(event: Event, intake: Intake[T], audit: Audit[T]) -> None:
+    identity = intake.identify(event)
+    if identity is None:
+        return
+    key, version = identity
+    if event.type == "DELETED":
+        audit.unsee(key)
+    elif audit.see(key, version):
+        value = intake.projected(key, event.object)
+        if value is not None:
+            audit.suspect(key, version, value)
 
 
 async def _settled(watcher: Watcher) -> bool:

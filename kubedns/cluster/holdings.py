@@ -68,9 +68,9 @@ class Holdings(Generic[T]):
             self._graves.clear()
             self._graves_until = 0
 
-    def missing(self, seen: set[Key]) -> list[Key]:
-        """Return the keys that are held but were not seen."""
-        return [key for key in self._objects if key not in seen]
+    def held_keys(self) -> list[Key]:
+        """Return the keys that are held now."""
+        return list(self._objects)
 
     def distrust(self) -> None:
         """Make every object news again, as after a delivery that failed half-way."""
@@ -118,11 +118,11 @@ class Audit(Generic[T]):
         self._seen.discard(key)
         self._suspects.pop(key, None)
 
-    def close(self, version: int) -> None:
-        """End the list, which showed the state at `version`."""
-        for key in self._holdings.missing(self._seen):
-            if (self._holdings.version(key) or 0) <= version:
-                self._suspects[key] = (version, None)
+    def compare(self, key: Key, version: int) -> None:
+        """Suspect a held object that the list, which showed the state at `version`, did not have."""
+        held = self._holdings.version(key)
+        if key not in self._seen and held is not None and held <= version:
+            self._suspects[key] = (version, None)
 
     def repairs(self) -> list[Change[T]]:
         """Put right what is still different in the holdings; return the changes."""

@@ -45,8 +45,12 @@ async def replace(
             if intake.full() or pace.due():
                 await intake.drain(pace)
                 await pace.pause()
-    for key in intake.holdings.missing(seen):
-        intake.stage(intake.holdings.remove(key, version_number(version)))
+    for key in intake.holdings.held_keys():
+        if key not in seen:
+            intake.stage(intake.holdings.remove(key, version_number(version)))
+        if intake.full() or pace.due():
+            await intake.drain(pace)
+            await pace.pause()
     await intake.drain(pace)
     intake.version = version
     intake.reached()

@@ -11,6 +11,11 @@ def held(**versions: int) -> Holdings[str]:
     return holdings
 
 
+def end(holdings: Holdings[str], audit: Audit[str], version: int) -> None:
+    for key in holdings.held_keys():
+        audit.compare(key, version)
+
+
 def test_equal_object_at_a_new_version_is_no_change():
     holdings: Holdings[str] = Holdings()
     assert holdings.put(A, 1, "x") == Change(A, 1, 0, "x")
@@ -55,7 +60,7 @@ def test_distrusted_objects_are_news_again():
     holdings.distrust()
     assert not holdings.has(A, 5)
     assert holdings.put(A, 5, "a5") is not None
-    assert holdings.missing(set()) == [A]
+    assert holdings.held_keys() == [A]
 
 
 def test_audit_repairs_what_the_watch_never_delivered():
@@ -64,7 +69,7 @@ def test_audit_repairs_what_the_watch_never_delivered():
     assert not audit.see(A, 1)
     assert audit.see(C, 3)
     audit.suspect(C, 3, "c3")
-    audit.close(10)
+    end(holdings, audit, 10)
     assert audit.suspicious
     assert audit.repairs() == [Change(C, 3, 0, "c3"), Change(B, 10, 2, None)]
     audit.end()
@@ -77,7 +82,7 @@ def test_audit_repairs_an_older_object():
     audit = Audit(holdings)
     assert audit.see(A, 4)
     audit.suspect(A, 4, "a4")
-    audit.close(5)
+    end(holdings, audit, 5)
     assert audit.repairs() == [Change(A, 4, 1, "a4")]
 
 
@@ -88,7 +93,7 @@ def test_audit_leaves_alone_what_the_watch_explains_in_time():
     audit.suspect(A, 4, "a4")
     assert audit.see(C, 5)
     audit.suspect(C, 5, "c5")
-    audit.close(6)
+    end(holdings, audit, 6)
     holdings.put(A, 4, "a4")  # the watch delivers the same
     holdings.put(C, 7, "c7")  # something newer
     holdings.remove(B, 6)  # and the removal
@@ -102,7 +107,7 @@ def test_audit_does_not_bring_back_what_the_watch_deleted_meanwhile():
     holdings.bury(A, 8)
     holdings.reached(8)
     assert not audit.see(A, 1)
-    audit.close(7)
+    end(holdings, audit, 7)
     assert not audit.suspicious
     audit.end()
 
@@ -112,14 +117,14 @@ def test_audit_does_not_remove_what_came_after_its_list():
     audit = Audit(holdings)
     holdings.put(B, 9, "b9")
     audit.see(A, 1)
-    audit.close(7)
+    end(holdings, audit, 7)
     assert not audit.suspicious
 
 
 def test_repaired_removal_is_not_undone_by_a_late_event():
     holdings = held(a=1)
     audit = Audit(holdings)
-    audit.close(7)
+    end(holdings, audit, 7)
     assert audit.repairs() == [Change(A, 7, 1, None)]
     audit.end()
     assert holdings.is_stale(A, 6)
@@ -130,5 +135,5 @@ def test_audit_of_a_list_that_begins_again_forgets_what_it_saw():
     audit = Audit(holdings)
     audit.see(A, 1)
     audit.restart()
-    audit.close(7)
+    end(holdings, audit, 7)
     assert audit.suspicious

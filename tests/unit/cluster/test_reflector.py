@@ -577,10 +577,14 @@ def test_many_objects_are_delivered_in_small_batches():
 
 def test_hundred_relists_amid_changes_never_remove_what_exists():
     async def scenario() -> None:
-        async with running(**{f"stays-{n}": f"10.0.1.{n}" for n in range(50)}) as case:
+        async with running(synced=False) as case:
+            for number in range(50):
+                case.api.put(f"stays-{number}", f"10.0.1.{number}")
+            await until(lambda: case.reflector.live_since is not None)
             for turn in range(100):
                 case.api.put(f"stays-{turn % 50}", f"10.0.2.{turn}")
                 case.api.script["watch"].append(refuse(410, reason="Expired"))
+                await asyncio.sleep(3)
                 case.api.cut()
                 await until(partial(case.relisted, turn + 2))
             await until(lambda: len(case.names) == 50)
