@@ -15,6 +15,7 @@ LONGEST_NAME: Final = 255
 
 _DNS_1123_LABEL = re.compile(rb"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _DNS_NAME_LABEL = re.compile(rb"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_HEXADECIMAL = re.compile(rb"[0-9a-f]*")
 _FNV_OFFSET = 0x811C9DC5
 _FNV_PRIME = 0x01000193
 IN_ADDR_ARPA: Final[Labels] = (b"in-addr", b"arpa")
@@ -95,10 +96,8 @@ def address_of_reverse(labels: Labels) -> bytes | None:
         except ValueError:
             return None
     if labels[-2:] == IP6_ARPA and len(labels) == 34 and all(len(label) == 1 for label in labels[:32]):
-        try:
-            return bytes.fromhex(b"".join(labels[31::-1]).decode())
-        except ValueError:
-            return None
+        digits = b"".join(labels[31::-1])
+        return bytes.fromhex(digits.decode()) if _HEXADECIMAL.fullmatch(digits) else None
     return None
 
 
@@ -108,6 +107,8 @@ def pod_address(label: bytes) -> bytes | None:
     `10-244-1-20` and, with dashes for colons, `fd00-244-3--30` (DNS spec 2.3.1).
     """
     text = label.decode("latin-1")
+    if "." in text or ":" in text:
+        return None
     for separator in ".:":
         try:
             return pack_address(text.replace("-", separator))

@@ -6,6 +6,7 @@ Exit status 1, and seed and step, where the two disagree.
 """
 
 import argparse
+import logging
 import random
 import sys
 import time
@@ -26,6 +27,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     options = parser.parse_args()
+    logging.disable(logging.WARNING)  # of aliases that are no names
     begun, steps, changes, truncated, seed = time.monotonic(), 0, 0, 0, options.seed
     print(f"seed {seed}", flush=True)
     while steps < options.steps:

@@ -153,8 +153,9 @@ class ZoneAnswers:
             return self._apex(qtype)
         if qtype == wire.TXT and name == (b"dns-version", *self._zone):
             return Answer(answer=[txt_rrset(name, self._policy.ttl, DNS_SCHEMA_VERSION)])
-        wild = asked and self._policy.wildcards and b"*" in name
-        records = self._backend.records(name, exact=not wild)
+        wild = asked and b"*" in name
+        refused = wild and not self._policy.wildcards
+        records = None if refused else self._backend.records(name, exact=not wild)
         if records is None:
             return self.negative(wire.NXDOMAIN)
         alias = min((host for host in map(_alias_target, records) if host), default=None)
