@@ -101,7 +101,12 @@ class Nanny:
         words += [f"--port={self.port}", "--conf-file=/dev/null", "--no-hosts", *given]
         with self.log_file.open("wb") as log:
             self.process = subprocess.Popen(
-                words, stdout=log, stderr=log, cwd=CHECKOUT, start_new_session=True
+                words,
+                stdout=log,
+                stderr=log,
+                cwd=CHECKOUT,
+                env={**os.environ, "TMPDIR": str(scratch)},
+                start_new_session=True,
             )
 
     def write(self, **values: str | bytes) -> None:
