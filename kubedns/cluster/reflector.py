@@ -12,7 +12,7 @@ own store; here a real list is compared.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from random import Random
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
@@ -40,6 +40,8 @@ WATCH_SHORTEST: Final = 30.0
 WATCH_LONGEST: Final = 45.0
 SLACK: Final = 15.0
 """Seconds beyond the server's own end of a watch after which the peer counts as dead."""
+ANSWER_WITHIN: Final = 10.0
+"""Seconds within which a watch must be accepted."""
 SETTLED: Final = 2.0
 """Seconds a watch must last to count as a success."""
 LIST_AT_MOST: Final = 300.0
@@ -194,12 +196,11 @@ class Reflector(Generic[T]):
             "resourceVersion": self._intake.version,
             "timeoutSeconds": f"{lasts:.0f}",
         }
-        request = self._selection.request("watch", params, answer_within=SLACK)
-        loop = asyncio.get_running_loop()
-        began, version, end = loop.time(), self._intake.version, "closed"
+        request = self._selection.request("watch", params, ANSWER_WITHIN)
+        version, accepted = self._intake.version, 0.0
         try:
             async with asyncio.timeout(lasts + SLACK):
-                await self._read(request)
+                accepted = await self._read(request)
         except TimeoutError:
             _log.info(
                 "no end of the watch of %s %.0f s after it was due; reopening it", self._selection.name, SLACK
@@ -209,45 +210,47 @@ class Reflector(Generic[T]):
         except ApiError as error:
             self._statistics.watches[error.fault] += 1
             raise
-        finally:
-            lasted = loop.time() - began
-            if lasted >= SETTLED:
-                self._backoff.reset()
-        if lasted >= lasts - SETTLED:
-            end = "timeout"
-        elif lasted < SETTLED:
-            end = "short"
-        self._statistics.watches[end] += 1
+        lasted = asyncio.get_running_loop().time() - accepted
         if lasted >= SETTLED:
+            self._statistics.watches["timeout" if lasted >= lasts - SETTLED else "closed"] += 1
             return 0.0
+        self._statistics.watches["short"] += 1
         if self._intake.version != version:
             return self._backoff.shortest()
         delay = self._backoff.next()
         self._report(f"cannot {request}: the API server accepts it but ends it at once", delay)
         return delay
 
-    async def _read(self, request: Request) -> None:
+    async def _read(self, request: Request) -> float:
+        """Take over a watch's events until it ends; return the loop's time at which it was accepted."""
         loop, stream, pace = asyncio.get_running_loop(), WatchStream(), Pace()
         async with self._api.open(request) as chunks:
-            self.live_since = loop.time()
+            accepted = self.live_since = loop.time()
             self._delivery.connected(live=True)
             settled = loop.call_later(SETTLED, self._recovered)
             try:
                 async for chunk in chunks:
-                    arrival = loop.time()
-                    for event in stream.feed(chunk):
-                        self._take(request, event, arrival)
-                        if self._intake.full() or pace.due():
-                            await self._intake.drain(pace)
-                            await pace.pause()
-                    await self._intake.drain(pace)
-                    self._intake.reached()
+                    await self._take_chunk(request, stream.feed(chunk), pace)
             except StreamError as error:
                 raise ApiError(Fault.PROTOCOL, f"cannot {request}: {error}") from error
             finally:
                 settled.cancel()
                 self.live_since = None
                 self._delivery.connected(live=False)
+        return accepted
+
+    async def _take_chunk(self, request: Request, events: Iterator[Event], pace: Pace) -> None:
+        arrival = asyncio.get_running_loop().time()
+        try:
+            for event in events:
+                self._take(request, event, arrival)
+                if self._intake.full() or pace.due():
+                    await self._intake.drain(pace)
+                    await pace.pause()
+        finally:
+            # What came before an error counts.
+            await self._intake.drain(pace)
+        self._intake.reached()
 
     def _take(self, request: Request, event: Event, arrival: float) -> None:
         if event.type == "ERROR":

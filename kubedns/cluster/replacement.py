@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import TypeVar
 
 from kubedns.cluster.intake import Intake, Pace
-from kubedns.cluster.listing import RESTART, listed
+from kubedns.cluster.listing import RESTART, Events, listed
 from kubedns.cluster.project import version_number, version_text
 from kubedns.cluster.resources import Selection
 from kubedns.cluster.session import Api
@@ -27,8 +27,28 @@ async def replace(
 
     `note_paging` is called with the reason when the server does not stream the list.
     """
-    pace, seen, version = Pace(), set[Key](), ""
-    async with aclosing(listed(api, selection)) as events:
+    pace, seen = Pace(), set[Key]()
+    try:
+        version = await _take(listed(api, selection), intake, seen, pace, note_paging)
+    finally:
+        await intake.drain(pace)
+    for key in intake.holdings.held_keys():
+        if key not in seen:
+            intake.stage(intake.holdings.remove(key, version_number(version)))
+        if intake.full() or pace.due():
+            await intake.drain(pace)
+            await pace.pause()
+    await intake.drain(pace)
+    intake.version = version
+    intake.reached()
+
+
+async def _take(
+    events: Events, intake: Intake[T], seen: set[Key], pace: Pace, note_paging: Callable[[str], None]
+) -> str:
+    """Take over what a list shows, noting its keys; return its version."""
+    version = ""
+    async with aclosing(events):
         async for event in events:
             if event.type == "BOOKMARK":
                 version = version_text(event.object)
@@ -45,12 +65,4 @@ async def replace(
             if intake.full() or pace.due():
                 await intake.drain(pace)
                 await pace.pause()
-    for key in intake.holdings.held_keys():
-        if key not in seen:
-            intake.stage(intake.holdings.remove(key, version_number(version)))
-        if intake.full() or pace.due():
-            await intake.drain(pace)
-            await pace.pause()
-    await intake.drain(pace)
-    intake.version = version
-    intake.reached()
+    return version

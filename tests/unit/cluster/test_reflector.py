@@ -267,6 +267,30 @@ def test_fault_that_lasts_is_logged_once_and_not_tried_in_a_hot_loop(fault, capl
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) <= 4
 
 
+@pytest.mark.parametrize("end", [line("ERROR", status(500)), b"broken\n"])
+def test_event_in_one_chunk_with_an_error_counts_at_once(end):
+    async def scenario() -> None:
+        async with running(web="10.0.0.1") as case:
+            case.api.script["watch"].append(lambda request: chunks(line("ADDED", service("new", 101)) + end))
+            case.api.always["watch"] = case.api.always["stream"] = refuse(503)
+            case.api.cut()
+            await until(lambda: case.names == {"web", "new"}, within=10)
+
+    run_virtual(scenario)
+
+
+def test_network_that_answers_nothing_is_tried_ever_more_slowly():
+    async def scenario() -> None:
+        async with running(web="10.0.0.1") as case:
+            case.api.hole = True
+            case.api.cut()
+            await asyncio.sleep(600)
+            moments = [moment for moment, _, _ in case.api.requests]
+            assert all(later - earlier >= 30 for earlier, later in pairwise(moments[-4:]))
+
+    run_virtual(scenario)
+
+
 def test_watch_accepted_and_closed_at_once_for_ever_backs_off_to_half_a_minute():
     async def scenario() -> None:
         async with running(web="10.0.0.1") as case:
