@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Final
 
@@ -32,7 +32,7 @@ from kubedns.metrics import ServerCounters
 from kubedns.names import to_text
 from kubedns.options import PROGRAM, Options, from_argv, help_text
 from kubedns.settings import InForce, Settings
-from kubedns.shared.configdir import ConfigDirError, DirectoryWatch
+from kubedns.shared.configdir import ConfigDirError, DirectoryWatch, Snapshot
 from kubedns.shared.flags import UsageError
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
@@ -115,6 +115,7 @@ class KubeDns:
     async def _start(self, stack: AsyncExitStack) -> None:
         options = self._options
         self._server.set_clock(time.time())
+        await self._follow_settings(stack)
         try:
             await self._listen(stack)
             await self._serve(stack, self._status(), options.healthz_port, "health checks (--healthz-port)")
@@ -133,7 +134,6 @@ class KubeDns:
         stack.push_async_callback(self._steering.stop)
         self._cluster.start()
         stack.push_async_callback(self._cluster.stop)
-        await self._follow_settings(stack)
         _log.info("%s %s serves %s from %s", PROGRAM, __version__, to_text(options.domain), self._api_server)
 
     async def _listen(self, stack: AsyncExitStack) -> None:
@@ -141,7 +141,7 @@ class KubeDns:
         port = self._udp.start(options.dns_bind_address, options.dns_port)
         stack.callback(self._udp.stop)
         self._own[:] = [(options.dns_bind_address, port)]
-        self._settings.refresh()
+        self._settings.start()
         await self._tcp.start(options.dns_bind_address, port)
         stack.push_async_callback(self._tcp.stop)
         stack.push_async_callback(self._forwarder.close)
@@ -183,28 +183,36 @@ class KubeDns:
     # Settings.
 
     async def _follow_settings(self, stack: AsyncExitStack) -> None:
+        """Take over the configuration directory as it is now, then follow it; a ConfigMap comes later."""
         options = self._options
         if options.config_dir:
-            task = spawn(self._follow_directory(), name="configuration directory")
+            snapshots = aiter(DirectoryWatch(options.config_dir, options.config_period))
+            await self._offer_directory(await anext(snapshots))
+            task = spawn(self._follow_directory(snapshots), name="configuration directory")
             stack.push_async_callback(cancel, task)
         elif options.config_map:
+            states: asyncio.Queue[ConfigData | None] = asyncio.Queue()
             watch = self._cluster.watch_config_map(
-                options.config_map_namespace, options.config_map, self._offer_config_map
+                options.config_map_namespace, options.config_map, states.put_nowait
             )
             watch.start()
             stack.push_async_callback(watch.stop)
+            stack.push_async_callback(cancel, spawn(self._follow_config_map(states), name="ConfigMap"))
 
-    async def _follow_directory(self) -> None:
-        directory = self._options.config_dir
-        async for snapshot in DirectoryWatch(directory, self._options.config_period):
-            if isinstance(snapshot, ConfigDirError):
-                self._settings.unreadable(snapshot)
-            else:
-                self._settings.offer(snapshot, f"configuration directory {directory}")
+    async def _follow_directory(self, snapshots: AsyncIterator[Snapshot]) -> None:
+        async for snapshot in snapshots:
+            await self._offer_directory(snapshot)
 
-    def _offer_config_map(self, data: ConfigData | None) -> None:
+    async def _offer_directory(self, snapshot: Snapshot) -> None:
+        if isinstance(snapshot, ConfigDirError):
+            self._settings.unreadable(snapshot)
+        else:
+            await self._settings.offer(snapshot, f"configuration directory {self._options.config_dir}")
+
+    async def _follow_config_map(self, states: "asyncio.Queue[ConfigData | None]") -> None:
         name = f"{self._options.config_map_namespace}/{self._options.config_map}"
-        self._settings.offer(data or {}, f"ConfigMap {name}")
+        while True:
+            await self._settings.offer(await states.get() or {}, f"ConfigMap {name}")
 
     async def _keep_time(self) -> None:
         """Move the SOA's serial on, and look whether resolv.conf has changed."""

@@ -5,6 +5,7 @@ force.  A bad update is refused whole and what was in force stays; at the start 
 flags say.  The keys beat the flags, which beat resolv.conf.
 """
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -47,18 +48,29 @@ class Settings:
         self._config = Config()
         self._warned: tuple[str, ...] = ()
         self._in_force: InForce | None = None
+        self._started = False
+
+    def start(self) -> None:
+        """Apply what is in force for the first time: nothing is applied before."""
+        self._started = True
+        self.refresh()
 
     def refresh(self) -> None:
         """Work out what is in force, after resolv.conf may have changed, and apply it if it differs."""
+        if not self._started:
+            return
         in_force = self._merged()
         if in_force != self._in_force:
             self._in_force = in_force
             self._apply(in_force)
 
-    def offer(self, data: Mapping[str, bytes], source: str) -> None:
-        """Take an update of the keys, or refuse it; `source` names it in the log."""
+    async def offer(self, data: Mapping[str, bytes], source: str) -> None:
+        """Take an update of the keys, or refuse it; `source` names it in the log.
+
+        Read in a thread: a value of 1 MiB takes a second.  One update at a time, in order.
+        """
         try:
-            config, warnings = parse_config(data, self._domain)
+            config, warnings = await asyncio.to_thread(parse_config, data, self._domain)
         except InvalidConfigError as error:
             self.reloads["refused"] += 1
             running = "the flags' settings" if self._config == Config() else "the last good configuration"

@@ -1,0 +1,84 @@
+"""What is in force: keys before flags before resolv.conf, and nothing of a bad update."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from kubedns.names import parse_domain
+from kubedns.settings import InForce, Settings
+from kubedns.shared.servers import ServerAddress
+
+FLAG, RESOLV, KEY = (ServerAddress(f"192.0.2.{last}") for last in (1, 2, 3))
+
+
+class Applied(list[InForce]):
+    """The settings as they were applied, one by one."""
+
+    def settings(self, *, flags: InForce | None = None) -> Settings:
+        return Settings(parse_domain("cluster.local"), flags or InForce(), lambda: (RESOLV,), self.append)
+
+
+async def test_upstreams_of_the_key_beat_the_flag_which_beats_resolv_conf():
+    applied = Applied()
+    settings = applied.settings(flags=InForce(nameservers=(FLAG,)))
+    settings.start()
+    await settings.offer({"upstreamNameservers": b'["192.0.2.3"]'}, "test")
+    await settings.offer({}, "test")
+    assert [state.nameservers for state in applied] == [(FLAG,), (KEY,), (FLAG,)]
+    bare = Applied()
+    bare.settings().start()
+    assert [state.nameservers for state in bare] == [(RESOLV,)]
+
+
+async def test_configuration_that_is_there_at_the_start_is_applied_once_and_first():
+    applied = Applied()
+    settings = applied.settings()
+    await settings.offer({"upstreamNameservers": b'["192.0.2.3"]'}, "test")
+    assert applied == []
+    settings.start()
+    assert [state.nameservers for state in applied] == [(KEY,)]
+
+
+async def test_bad_update_is_refused_whole_and_the_last_good_one_stays(caplog: Any):
+    applied = Applied()
+    settings = applied.settings()
+    settings.start()
+    await settings.offer({"stubDomains": b'{"corp.test": ["192.0.2.9"]}'}, "directory x")
+    caplog.set_level(logging.ERROR)
+    bad = {"stubDomains": b'{"corp.test": ["192.0.2.8"]}', "upstreamNameservers": b'["192.0.2.1:0"]'}
+    await settings.offer(bad, "directory x")
+    assert applied[-1].stub_domains == {parse_domain("corp.test"): (ServerAddress("192.0.2.9"),)}
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "directory x" in line
+    assert "upstreamNameservers" in line
+    assert "last good configuration" in line
+    assert settings.reloads == {"applied": 1, "refused": 1}
+
+
+async def test_bad_configuration_at_the_start_means_the_flags(caplog: Any):
+    applied = Applied()
+    settings = applied.settings(flags=InForce(nameservers=(FLAG,)))
+    await settings.offer({"stubDomains": b"{"}, "test")
+    settings.start()
+    assert [state.nameservers for state in applied] == [(FLAG,)]
+    assert "the flags' settings" in caplog.text
+
+
+@pytest.mark.parametrize("same", [b'{"corp.test": ["192.0.2.9"]}', b'{ "Corp.Test.": ["192.0.2.9:53"] }\r\n'])
+async def test_update_without_effect_applies_nothing(same):
+    applied = Applied()
+    settings = applied.settings()
+    settings.start()
+    await settings.offer({"stubDomains": b'{"corp.test": ["192.0.2.9"]}'}, "test")
+    before = len(applied)
+    await settings.offer({"stubDomains": same}, "test")
+    assert len(applied) == before
+    assert settings.reloads == {"applied": 1, "unchanged": 1}
+
+
+async def test_unknown_key_is_warned_of_once(caplog: Any):
+    settings = Applied().settings()
+    for _ in range(3):
+        await settings.offer({"stubdomain": b"{}"}, "test")
+    assert caplog.text.count("stubdomain") == 1
