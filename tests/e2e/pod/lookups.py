@@ -22,13 +22,21 @@ ATTEMPT_TIMEOUT = 5.0
 
 def dig(server: str, *words: str) -> list[str]:
     """Return the lines of `dig +short`, sorted: addresses shuffle."""
-    return sorted(run("dig", f"@{server}", "+short", "+tries=1", "+time=3", *words).splitlines())
+    return sorted(run("dig", f"@{server}", "+short", "+tries=2", "+time=2", *words).splitlines())
+
+
+def resolves(server: str, expected: str, *words: str) -> bool:
+    """Whether dig prints this one line; no answer at all, as while dnsmasq restarts, is a no."""
+    try:
+        return dig(server, *words) == [expected]
+    except RuntimeError:
+        return False
 
 
 def dig_status(server: str, *words: str) -> tuple[str, list[str]]:
     """Return the rcode's name and the records of answer and authority, as dig prints them."""
     lines = run(
-        "dig", f"@{server}", "+noall", "+comments", "+answer", "+authority", "+tries=1", "+time=3", *words
+        "dig", f"@{server}", "+noall", "+comments", "+answer", "+authority", "+tries=2", "+time=2", *words
     )
     status = lines.partition("status: ")[2].partition(",")[0]
     return status, [line for line in lines.splitlines() if line and not line.startswith(";")]

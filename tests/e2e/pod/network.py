@@ -104,10 +104,10 @@ class Node:
             f"add rule {chain} ip daddr {service} udp dport 53 {target}\n"
             f"add rule {chain} ip daddr {service} tcp dport 53 {target}\n",
         )
+        if not self._balanced:
+            _forget_flows(service)
         for gone in self._balanced - set(addresses):
-            # Status 1: there was no such flow.
-            forget = ("conntrack", "-D", "-p", "udp", "--orig-dst", service, "--reply-src", gone)
-            subprocess.run(forget, capture_output=True, timeout=30, check=False)
+            _forget_flows(service, "--reply-src", gone)
         self._balanced = set(addresses)
 
     def close(self) -> None:
@@ -117,3 +117,18 @@ class Node:
         self._namespaces.clear()
         run("nft", "delete", "table", "ip", self.name)
         run("ip", "link", "delete", self.name)
+
+
+def _forget_flows(service: str, *which: str) -> None:
+    """Delete the UDP flows to a Service's address, all or those that the tool's options name.
+
+    The tool gives up at a flow that expires under its hands, so it is asked until nothing is left.
+    """
+    command = ["conntrack", "-D", "-p", "udp", "--orig-dst", service, *which]
+    told = ""
+    for _ in range(20):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        told = done.stderr.strip()
+        if " 0 flow entries" in told:
+            return
+    raise RuntimeError(f"flows to {service} cannot be deleted: {told}")
