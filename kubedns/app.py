@@ -126,11 +126,7 @@ class KubeDns:
                 )
         except OSError as error:
             raise StartError(str(error)) from error
-        tasks = [
-            spawn(self._keep_time(), name="clock"),
-            spawn(keep_collections_short(), name="garbage"),
-        ]
-        stack.push_async_callback(cancel, *tasks)
+        stack.push_async_callback(cancel, spawn(self._keep_time(), name="clock"))
         stack.push_async_callback(self._steering.stop)
         self._cluster.start()
         stack.push_async_callback(self._cluster.stop)
@@ -154,7 +150,7 @@ class KubeDns:
         _log.info("serving %s at port %d", purpose, bound)
 
     async def _sync(self) -> bool:
-        """Wait for the first complete state; return whether it came in time."""
+        """Wait for the first complete state, then look after it; return False if it came too late."""
         limit = self._options.initial_sync_timeout or None
         begun = time.monotonic()
         try:
@@ -170,7 +166,7 @@ class KubeDns:
         self._zone.mark_synced()
         held = ", ".join(f"{count} {kind}s" for kind, count in self._zone.counts().items())
         _log.info("synced after %.3fs: %s", time.monotonic() - begun, held)
-        await asyncio.Event().wait()
+        await keep_collections_short()
         return True
 
     async def _drain(self, stopping: "asyncio.Queue[signal.Signals]") -> None:

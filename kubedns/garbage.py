@@ -23,7 +23,8 @@ def defer_full_collections() -> None:
 
 
 async def keep_collections_short() -> None:
-    """Collect what is young and put the rest out of sight, for ever."""
+    """Put all that is there out of sight, then what is new, every few seconds, for ever."""
+    gc.freeze()
     loop = asyncio.get_running_loop()
     everything_at = loop.time() + _LOOKS_AT_EVERYTHING
     while True:
