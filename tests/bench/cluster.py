@@ -24,11 +24,16 @@ _COLD_LENGTH: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """How large the cluster is: Services, how many of them are headless, endpoints of each."""
+    """How large the cluster is.
+
+    `headless` is how many of the Services are; `endpoints` those of each, and `portal_endpoints`, where
+    it is given, those of each that has a cluster IP.
+    """
 
     services: int = 10_000
     headless: int = 1_000
     endpoints: int = 10
+    portal_endpoints: int | None = None
 
     @property
     def portals(self) -> int:
@@ -87,9 +92,14 @@ class Cluster:
             "kind": "EndpointSlice",
             "metadata": metadata,
             "addressType": "IPv4",
-            "endpoints": [self._endpoint(number, index) for index in range(self.endpoints)],
+            "endpoints": [self._endpoint(number, index) for index in range(self._endpoints_of(number))],
             "ports": [{"name": port, "port": inner, "protocol": "TCP"} for port, _, inner in _PORTS],
         }
+
+    def _endpoints_of(self, number: int) -> int:
+        if number < self.portals and self.portal_endpoints is not None:
+            return self.portal_endpoints
+        return self.endpoints
 
     def _endpoint(self, number: int, index: int) -> dict[str, Any]:
         pod = f"svc-{number}-{index}"

@@ -4,6 +4,7 @@ Source of its output's shape: dnsperf(1), 2.10.
 """
 
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,20 +68,35 @@ def latencies(port: int, questions: Path, seconds: float, qps: float) -> Latenci
     return Latencies(times, int(_figure(output, r"Queries lost:\s+(\d+)")))
 
 
+class Steady:
+    """A load in the background; what came of it is known when its context has ended."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.output = ""
+
+    def qps(self) -> float:
+        """Return the queries that were answered each second."""
+        return _figure(self.output, r"Queries per second:\s+([\d.]+)")
+
+    def rcodes(self) -> dict[str, int]:
+        """Return how many answers had each rcode."""
+        line = re.search(r"Response codes:\s+(.*)", self.output)
+        return {name: int(count) for name, count in re.findall(r"([A-Z]+) (\d+)", line[1] if line else "")}
+
+
 @contextmanager
-def steady(port: int, questions: Path, seconds: float, qps: float) -> Iterator[None]:
+def steady(port: int, questions: Path, seconds: float, qps: float) -> Iterator[Steady]:
     """Have a steady load of `qps` during the context, for `seconds` at most."""
+    command = [*_command(port, questions, seconds), "-Q", f"{qps:.0f}", "-q", "2000"]
     with pinned(OTHER_CORE):
-        process = subprocess.Popen(
-            [*_command(port, questions, seconds), "-Q", f"{qps:.0f}", "-q", "2000"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    load = Steady(process)
     try:
-        yield
+        yield load
     finally:
-        process.kill()
-        process.wait()
+        process.send_signal(signal.SIGINT)
+        load.output, _ = process.communicate(timeout=_GRACE)
 
 
 def percentile(values: list[float], share: float) -> float:

@@ -123,17 +123,14 @@ class Program:
 
     def _members(self) -> list[int]:
         """Return the children that are left, however deep."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != self.pid and _session(entry) == self.pid:
-                found.append(int(entry.name))
-        return found
+        pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        return [pid for pid in pids if pid != self.pid and _session(pid) == self.pid]
 
 
-def _session(process: Path) -> int:
+def _session(pid: int) -> int:
     try:
         # After the name, which may hold anything: state, parent, group, session (proc(5)).
-        return int((process / "stat").read_text().rpartition(")")[2].split()[3])
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[3])
     except (FileNotFoundError, ProcessLookupError):
         return 0
 

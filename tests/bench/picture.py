@@ -19,7 +19,9 @@ def draw(series: list[Series], path: Path, caption: str) -> None:
     canvas = Canvas(figsize=(8, 4), layout="constrained")
     axes = canvas.subplots()
     for place, server in enumerate(servers):
-        values = [next(row.cpu for row in shown if (row.server, row.kind) == (server, kind)) for kind in QUESTIONS]
+        values = [
+            next(row.cpu for row in shown if (row.server, row.kind) == (server, kind)) for kind in QUESTIONS
+        ]
         middle = place - (len(servers) - 1) / 2
         label = "C echo" if server == "echo" else server
         bars = axes.bar([x + middle * _WIDTH for x in range(len(QUESTIONS))], values, _WIDTH, label=label)

@@ -4,6 +4,8 @@ In: a Cluster and its files.  Out: running programs, by name.  NSD, Unbound and 
 same names as data of their own: the floor of what a server in C needs for these questions.
 """
 
+import os
+import signal
 import subprocess
 import sys
 import urllib.error
@@ -51,6 +53,18 @@ class KubeDns:
             return False
 
 
+@dataclass(frozen=True, slots=True)
+class ApiServer:
+    """The local API and its URL."""
+
+    program: Program
+    url: str
+
+    def expire(self) -> None:
+        """Make all watches end with 410, so that everything is listed again."""
+        os.kill(self.program.pid, signal.SIGUSR1)
+
+
 class Bench:
     """A scratch directory and the programs that run in it; all end with the stack."""
 
@@ -90,20 +104,20 @@ class Bench:
             ) from error
         return self._start_server("echo", [str(binary), str(port)], port)
 
-    def api(self, cores: frozenset[int] = OTHER_CORE) -> tuple[Program, str]:
-        """Start the local API server with the cluster's objects; return it and its URL."""
+    def api(self) -> ApiServer:
+        """Start the local API with the cluster's objects."""
         port = free_port()
-        command = [sys.executable, "-m", "kubedns.local", "api", f"--port={port}", str(self.manifest)]
-        program = self.start("api", command, cores)
+        command = [sys.executable, "-m", "tests.bench.api", str(port), str(self.manifest)]
+        program = self.start("api", command, OTHER_CORE)
         program.wait_until(lambda: "serving" in program.log.read_text(), "it served")
-        return program, f"http://127.0.0.1:{port}"
+        return ApiServer(program, f"http://127.0.0.1:{port}")
 
-    def kube_dns(self, api: str, name: str = "kube-dns") -> KubeDns:
-        """Start kube-dns on an API server; return at once, it is not ready yet."""
+    def kube_dns(self, api: str, module: str = "kubedns") -> KubeDns:
+        """Start kube-dns, or a module that runs it, on an API server; return at once, it is not ready yet."""
         port, health, metrics = free_port(), free_port(), free_port()
-        command = [sys.executable, "-m", "kubedns", f"--kube-master-url={api}", f"--dns-port={port}"]
+        command = [sys.executable, "-m", module, f"--kube-master-url={api}", f"--dns-port={port}"]
         command += [f"--healthz-port={health}", "--nameservers=127.0.0.1:9", "--negative-ttl=5"]
-        program = self.start(name, command, environment={"PROMETHEUS_PORT": str(metrics)})
+        program = self.start(module, command, environment={"PROMETHEUS_PORT": str(metrics)})
         return KubeDns(program, port, f"http://127.0.0.1:{health}", f"http://127.0.0.1:{metrics}/metrics")
 
     def nsd(self) -> Running:
@@ -230,7 +244,8 @@ def _dnsmasq_at(port: int, arguments: list[str]) -> list[str]:
     return [_DAEMONS["dnsmasq"], *arguments, *where, *alone]
 
 
-def scrape(metrics: str) -> int:
-    """Read the metrics page; return its size in octets."""
-    with urllib.request.urlopen(metrics, timeout=5) as response:
-        return len(response.read())
+def fetch(url: str) -> bytes:
+    """Return a page; raises OSError."""
+    with urllib.request.urlopen(url, timeout=30) as response:
+        body: bytes = response.read()
+    return body

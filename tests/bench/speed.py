@@ -22,7 +22,7 @@ from tests.bench.cluster import QUESTIONS, Cluster
 from tests.bench.dnsperf import Latencies, Load
 from tests.bench.figures import Figure, Series, markdown
 from tests.bench.machine import OTHER_CORE, ROOT, BenchError, check_cores, describe, pinned
-from tests.bench.servers import Bench, KubeDns, Running, scrape
+from tests.bench.servers import Bench, KubeDns, Running, fetch
 
 RATIOS: Final = {"hot": 2.2, "wide": 2.2, "mix": 2.8, "cold": 2.5}
 """How much of the echo's CPU time a query may take."""
@@ -34,7 +34,7 @@ _SLOWEST_MS: Final = 5.0
 def measure(bench: Bench, rounds: int, seconds: float) -> tuple[list[Series], list[Figure]]:
     """Measure everything; return the series and what was to be reached.  Raises BenchError."""
     print("starting: API server, kube-dns, echo, NSD, Unbound, dnsmasq", flush=True)
-    _, api = bench.api()
+    api = bench.api().url
     server = bench.kube_dns(api)
     peers = {"echo": bench.echo(), "NSD": bench.nsd(), "Unbound": bench.unbound(), "dnsmasq": bench.dnsmasq()}
     server.program.wait_until(server.is_ready, "it was ready")
@@ -136,7 +136,7 @@ def scraping(url: str, period: float = 1.0) -> Iterator[None]:
 
     def read() -> None:
         while not over.wait(period):
-            scrape(url)
+            fetch(url)
 
     thread = threading.Thread(target=read)
     thread.start()
