@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kubedns.upstream import message as upstream
 
 NAME = "www.example.org."
-QUERY = dns.message.make_query(NAME, "A").to_wire()
+QUERY = dns.message.make_query(NAME, "A", id=4711).to_wire()
 END = len(QUERY)
 
 

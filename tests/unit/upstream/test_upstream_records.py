@@ -15,7 +15,7 @@ from kubedns.resolution import UNRESOLVED
 from kubedns.upstream.records import resolution
 
 NAME = "www.example.org."
-QUERY = dns.message.make_query(NAME, "ANY").to_wire()
+QUERY = dns.message.make_query(NAME, "ANY", id=4711).to_wire()
 END = len(QUERY)
 RDATA = {
     "A": "192.0.2.1",
