@@ -7,7 +7,15 @@ number of series does not grow.
 import time
 
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Info, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Info,
+    ProcessCollector,
+    generate_latest,
+)
 
 from nanny.supervisor import Reason
 
@@ -17,6 +25,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self._restarts = Counter(
             "dnsmasq_nanny_restarts",
             "Starts of dnsmasq after the first, by reason.",
