@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from kubedns.names import Labels
 
-MOST_RECORDS: Final = 1024
+MOST_RECORDS: Final = 512
 """Records that one wildcard lookup collects at most, so that no question holds up the others."""
 
 

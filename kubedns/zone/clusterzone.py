@@ -14,7 +14,7 @@ from kubedns.names import Labels, address_of_reverse, pod_address, to_wire
 from kubedns.objects import EndpointSlice, Key, Service, Sink, Topology
 from kubedns.zone import generate
 from kubedns.zone.federation import Federations
-from kubedns.zone.treecache import WILDCARD, Entry, Found, Node, TreeCache, dump
+from kubedns.zone.treecache import WILDCARD, Entry, Found, Node, TooManyNamesError, TreeCache, dump
 
 _log = logging.getLogger(__name__)
 DNS_SERVICE: Final = ("kube-system", "kube-dns")
@@ -151,7 +151,10 @@ class ClusterZone:
             return () if len(below) == 1 else None
         path = name[::-1]
         wild = not exact and WILDCARD in below
-        found = self._tree.match(path, MOST_RECORDS) if wild else self._tree.get(path)
+        try:
+            found = self._tree.match(path, MOST_RECORDS) if wild else self._tree.get(path)
+        except TooManyNamesError as error:
+            raise BackendError(str(error)) from error
         if found is None:
             covered = self._federations and self._federations.covers(below)
             return self._federated(below) if covered else None

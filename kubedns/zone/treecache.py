@@ -11,11 +11,17 @@ Source: the original's TreeCache, whose wildcard rules and JSON are kept.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kubedns.names import Labels, address_text, to_text
 
 WILDCARD = b"*"
+MOST_NODES: Final = 1024
+"""Nodes that one wildcard lookup looks at, so that no question holds up the others."""
+
+
+class TooManyNamesError(Exception):
+    """A wildcard stands for more names than one lookup goes through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,35 +193,37 @@ class TreeCache:
         `*` stands for every child that does not begin with `_`; as the last label it means the
         entries of the node before it.  Differs: where another `*` stands before it, the last one
         also means the entries of the children, so that `*.*.svc` lists what it seems to ask for.
+        Raises TooManyNamesError where nothing is found at the first MOST_NODES nodes.
         """
         found: list[Found] = []
-        for at, node in self._nodes((), self.root, path[:-1]):
-            last = path[-1]
-            if last == WILDCARD:
-                found.extend(_entries_of(at, node))
-                if WILDCARD in path[:-1]:
-                    for label, child in list(node.children.items()):
-                        if not label.startswith(b"_"):
-                            found.extend(_records_at((*at, label), child))
-            elif last in node.entries:
-                found.extend(((*at, last), entry) for entry in node.entries[last])
-            elif last in node.children:
-                found.extend(_records_at((*at, last), node.children[last]))
-            if len(found) >= most:
+        pending: list[tuple[Labels, Node]] = [((), self.root)]
+        looked = 0
+        while pending and len(found) < most:
+            if looked == MOST_NODES:
+                if not found:
+                    raise TooManyNamesError(f"no match in the first {MOST_NODES} nodes of many more")
                 break
+            looked += 1
+            at, node = pending.pop()
+            if len(at) == len(path):
+                found.extend(_records_at(at, node))
+                continue
+            label, is_last = path[len(at)], len(at) == len(path) - 1
+            if label != WILDCARD:
+                if is_last and label in node.entries:
+                    found.extend(((*at, label), entry) for entry in node.entries[label])
+                elif (child := node.children.get(label)) is not None:
+                    pending.append(((*at, label), child))
+                continue
+            if is_last:
+                found.extend(_entries_of(at, node))
+            if not is_last or WILDCARD in path[:-1]:
+                pending.extend(
+                    ((*at, name), child)
+                    for name, child in reversed(list(node.children.items()))
+                    if not name.startswith(b"_")
+                )
         return found[:most] or None
-
-    def _nodes(self, at: Labels, node: Node, path: Labels) -> Iterator[tuple[Labels, Node]]:
-        if not path:
-            yield at, node
-            return
-        label, rest = path[0], path[1:]
-        if label == WILDCARD:
-            for name, child in node.children.items():
-                if not name.startswith(b"_"):
-                    yield from self._nodes((*at, name), child, rest)
-        elif (child_node := node.children.get(label)) is not None:
-            yield from self._nodes((*at, label), child_node, rest)
 
 
 def _records_at(at: Labels, node: Node) -> Iterator[Found]:
