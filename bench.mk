@@ -14,9 +14,10 @@ bench-tools: $(VENV)
 	@$(PYTHON) -c 'import matplotlib' 2>/dev/null || \
 	    $(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 
-bench: bench-tools ## speed against a C echo, NSD, Unbound and dnsmasq; draws docs/bench.svg (two idle cores)
+bench: bench-tools ## speed against a C echo, NSD, Unbound and dnsmasq; writes docs/bench.svg and docs/bench.md (two idle cores)
 	@mkdir -p docs
-	$(PYTHON) -m tests.bench.speed --rounds $(BENCH_ROUNDS) --seconds $(BENCH_SECONDS) --svg docs/bench.svg
+	$(PYTHON) -m tests.bench.speed --rounds $(BENCH_ROUNDS) --seconds $(BENCH_SECONDS) \
+	    --svg docs/bench.svg --page docs/bench.md
 
 bench-cluster: bench-tools ## memory, sync, stalls and propagation with 10,000 Services and 100,000 endpoints
 	$(PYTHON) -m tests.bench.scale

@@ -29,6 +29,7 @@ from tests.bench.figures import Figure, markdown
 from tests.bench.machine import ANY_CORE, ROOT, BenchError, check_cores, describe, pinned
 from tests.bench.prober import Prober
 from tests.bench.propagation import Propagation
+from tests.bench.report import targets_table
 from tests.bench.servers import ApiServer, Bench, KubeDns, fetch
 from tests.bench.steps import long_steps
 
@@ -236,7 +237,7 @@ def main() -> int:
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    print(markdown(("to reach", "measured", "target", "met"), [figure.cells() for figure in figures]))
+    print(f"\n{targets_table(figures)}")
     return 0
 
 

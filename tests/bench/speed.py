@@ -22,6 +22,7 @@ from tests.bench.cluster import QUESTIONS, Cluster
 from tests.bench.dnsperf import Latencies, Load
 from tests.bench.figures import Figure, Series, markdown
 from tests.bench.machine import OTHER_CORE, ROOT, BenchError, check_cores, describe, pinned
+from tests.bench.report import speed_page
 from tests.bench.servers import Bench, KubeDns, Running, fetch
 
 RATIOS: Final = {"hot": 2.2, "wide": 2.2, "mix": 2.8, "cold": 2.5}
@@ -178,6 +179,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="interleaved runs of each kind (default 5)")
     parser.add_argument("--seconds", type=float, default=3.0, help="length of a run (default 3)")
     parser.add_argument("--svg", type=Path, help="where to draw the picture; without it none is drawn")
+    parser.add_argument("--page", type=Path, help="where to write the tables in Markdown")
     parser.add_argument(
         "--services", type=int, default=10_000, help="Services of the cluster (default 10000)"
     )
@@ -192,7 +194,10 @@ def main() -> int:
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    print(markdown(("to reach", "measured", "target", "met"), [figure.cells() for figure in figures]))
+    page = speed_page(series, figures, moment)
+    print(page)
+    if options.page:
+        options.page.write_text(page)
     if options.svg:
         from tests.bench.picture import draw  # only where it is wanted: matplotlib is slow to load
 
