@@ -48,7 +48,10 @@ class Node:
         self.address = f"198.18.{self.number}.1"
         self._namespaces: list[str] = []
         self._balanced: set[str] = set()
-        run("ip", "link", "add", self.name, "type", "bridge")
+        # With an address of its own: otherwise it takes the lowest of its ports', which changes as
+        # pods come and go, and pods send to the one they know for a while.
+        mac = f"02:00:c6:12:{self.number:02x}:01"
+        run("ip", "link", "add", self.name, "address", mac, "type", "bridge")
         run("ip", "address", "add", f"{self.address}/24", "dev", self.name)
         run("ip", "link", "set", self.name, "up")
         run("nft", "add", "table", "ip", self.name)
