@@ -82,3 +82,31 @@ async def test_unknown_key_is_warned_of_once(caplog: Any):
     for _ in range(3):
         await settings.offer({"stubdomain": b"{}"}, "test")
     assert caplog.text.count("stubdomain") == 1
+
+
+async def test_change_of_resolv_conf_is_applied_once():
+    applied, host = Applied(), [RESOLV]
+    settings = Settings(parse_domain("cluster.local"), InForce(), lambda: tuple(host), applied.append)
+    settings.start()
+    host[:] = [FLAG]
+    settings.refresh()
+    settings.refresh()
+    assert [state.nameservers for state in applied] == [(RESOLV,), (FLAG,)]
+
+
+async def test_unreadable_keys_leave_what_is_in_force():
+    applied = Applied()
+    settings = applied.settings()
+    settings.start()
+    await settings.offer({"federations": b'{"mesh": "fed.test"}'}, "test")
+    settings.unreadable(OSError("gone"))
+    assert applied[-1].federations == {"mesh": "fed.test"}
+    assert settings.reloads["unreadable"] == 1
+
+
+async def test_federations_of_the_flag_count_until_the_key_names_some():
+    applied = Applied()
+    settings = applied.settings(flags=InForce(federations={"old": "old.test"}))
+    settings.start()
+    await settings.offer({"federations": b'{"mesh": "fed.test"}'}, "test")
+    assert [state.federations for state in applied] == [{"old": "old.test"}, {"mesh": "fed.test"}]
