@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from kubedns.names import (
     address_of_reverse,
@@ -58,6 +58,7 @@ def test_text_of_a_name_escapes_what_a_reader_would_take_for_something_else():
     assert to_text(()) == "."
 
 
+@settings(deadline=None)
 @given(PACKED)
 def test_reverse_name_leads_back_to_its_address(packed):
     labels = reverse_labels(packed)
@@ -89,6 +90,7 @@ def test_reverse_name_with_blanks_among_its_digits_has_no_address():
     assert address_of_reverse((*digits, b"ip6", b"arpa")) is None
 
 
+@settings(deadline=None)
 @given(PACKED)
 def test_dashed_address_is_a_pods(packed):
     text = address_text(packed)

@@ -1,0 +1,113 @@
+"""The label tree: what is there, what is not, what a wildcard may cost."""
+
+import json
+
+import pytest
+
+from kubedns.names import Labels
+from kubedns.zone.treecache import MOST_NODES, Entry, Node, TooManyNamesError, TreeCache, dump
+
+SVC: Labels = (b"local", b"svc")
+ONE, TWO = Entry(b"\x0a\0\0\1"), Entry(b"\x0a\0\0\2")
+
+
+def leaf(*entries: Entry) -> Node:
+    return Node({b"e%d" % at: (entry,) for at, entry in enumerate(entries)})
+
+
+@pytest.fixture
+def tree():
+    tree = TreeCache(SVC)
+    tree.set_subtree((*SVC, b"ns", b"web"), leaf(ONE))
+    tree.set_entry((*SVC, b"ns", b"ext"), (TWO,))
+    return tree
+
+
+def test_records_of_a_node_are_its_entries_each_at_its_own_name(tree):
+    assert tree.get((*SVC, b"ns", b"web")) == [((*SVC, b"ns", b"web", b"e0"), ONE)]
+    assert tree.get((*SVC, b"ns", b"web", b"e0")) == [((*SVC, b"ns", b"web", b"e0"), ONE)]
+    assert tree.get((*SVC, b"ns", b"ext")) == [((*SVC, b"ns", b"ext"), TWO)]
+
+
+def test_inner_node_exists_without_records_though_entries_are_kept_in_it(tree):
+    assert tree.get((*SVC, b"ns")) == []
+    assert tree.get(SVC) == []
+    assert tree.match((b"local", b"*", b"ns"), 10) is None
+
+
+def test_path_that_leads_nowhere_is_none(tree):
+    for path in ((*SVC, b"no"), (*SVC, b"ns", b"web", b"no"), (*SVC, b"ns", b"ext", b"x"), (b"no",)):
+        assert tree.get(path) is None
+
+
+def test_removal_takes_the_inner_nodes_that_are_left_empty_and_keeps_the_fixed_path(tree):
+    tree.set_entry((*SVC, b"ns", b"ext"), ())
+    assert tree.get((*SVC, b"ns")) == []
+    tree.set_subtree((*SVC, b"ns", b"web"), None)
+    assert "".join(dump(tree.root, 30)) == '{"ChildNodes":{"local":{"ChildNodes":{"svc":{}}}}}'
+    tree.set_subtree((*SVC, b"never", b"was"), None)
+    assert tree.get((*SVC, b"ns")) is None
+
+
+def test_wildcard_is_every_child_without_an_underscore(tree):
+    node = Node({b"e": (ONE,)}, {b"_tcp": leaf(TWO), b"sub": leaf(TWO)})
+    tree.set_subtree((*SVC, b"other", b"web"), node)
+    assert len(tree.match((*SVC, b"*", b"web"), 10) or ()) == 2
+    below = tree.match((*SVC, b"other", b"web", b"*", b"e0"), 10)
+    assert below == [((*SVC, b"other", b"web", b"sub", b"e0"), TWO)]
+
+
+def test_last_wildcard_is_the_entries_of_its_node_and_below_another_also_of_the_children(tree):
+    assert tree.match((*SVC, b"ns", b"web", b"*"), 10) == [((*SVC, b"ns", b"web", b"e0"), ONE)]
+    assert tree.match((*SVC, b"ns", b"*"), 10) == [((*SVC, b"ns", b"ext"), TWO)]
+    both = tree.match((*SVC, b"*", b"*"), 10)
+    assert {entry for _, entry in both or ()} == {ONE, TWO}
+
+
+def test_wildcard_collects_no_more_than_it_may(tree):
+    tree.set_subtree((*SVC, b"ns", b"crowd"), leaf(*[ONE] * 100))
+    assert len(tree.match((*SVC, b"*", b"*"), 7) or ()) == 7
+
+
+def test_wildcard_that_matches_nothing_among_too_many_names_is_refused():
+    tree, made = TreeCache(SVC), []
+
+    def maker():
+        made.append(1)
+        return {b"e": (ONE,)}, {}
+
+    for number in range(3 * MOST_NODES):
+        tree.set_subtree((*SVC, b"ns-%d" % (number % 9), b"web-%d" % number), Node(maker=maker))
+    with pytest.raises(TooManyNamesError):
+        tree.match((*SVC, b"*", b"*", b"nothing"), 10)
+    assert len(made) <= MOST_NODES
+    assert tree.match((*SVC, b"*", b"web-2999"), 10) is not None
+    assert len(tree.match((*SVC, b"*", b"*"), 10) or ()) == 10
+
+
+def test_maker_is_called_once_for_answers_and_keeps_nothing_for_a_look_at_everything():
+    calls = []
+
+    def maker():
+        calls.append(1)
+        return {b"e": (ONE,)}, {b"_tcp": leaf(TWO)}
+
+    node = Node(maker=maker)
+    for _ in range(2):
+        json.loads("".join(dump(node, 30)))
+    assert len(calls) == 2
+    assert node.has((b"e",))
+    assert node.has((b"_tcp", b"e0"))
+    assert node.has(())
+    assert not node.has((b"x",))
+    assert not node.has((b"e", b"x"))
+    assert len(calls) == 3
+
+
+def test_json_leaves_zero_values_out_and_lists_several_records_of_a_name():
+    node = Node({b"e": (ONE, TWO), b"srv": (Entry((b"web", b"local"), 80),)})
+    shown = json.loads("".join(dump(node, 30)))["Entries"]
+    assert [record["host"] for record in shown["e"]] == ["10.0.0.1", "10.0.0.2"]
+    assert "port" not in shown["e"][0]
+    assert shown["srv"] == {"host": "web.local.", "port": 80, "priority": 10, "weight": 10, "ttl": 30}
+    assert "ttl" not in json.loads("".join(dump(leaf(ONE), 0)))["Entries"]["e0"]
