@@ -17,7 +17,10 @@ help: ## this list
 $(VENV): pyproject.toml
 	tools/need $(HOST_PYTHON):python3 ensurepip:python3-venv
 	test -x $(PYTHON) || $(HOST_PYTHON) -m venv .venv
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check uv
+	# uv takes a tenth of pip's time; it does not read pip's configuration, where pip may be needed.
+	$(PYTHON) -m uv pip install --quiet --python $(PYTHON) --editable '.[dev]' \
+	    || $(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
 .PHONY: setup
