@@ -43,7 +43,8 @@ class Node:
     """One bridge `198.18.N.1/24` (RFC 2544's range: nobody's network) and what hangs on it."""
 
     def __init__(self) -> None:
-        self.number = os.getpid() % 250 + 1
+        taken = {path.name for path in Path("/sys/class/net").iterdir()}
+        self.number = next(it for it in range(1, 255) if f"kdns{it}" not in taken)
         self.name = f"kdns{self.number}"
         self.address = f"198.18.{self.number}.1"
         self._namespaces: list[str] = []
