@@ -48,6 +48,14 @@ format: setup ## put the code into form
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
+.PHONY: fuzz
+fuzz: setup ## ten minutes of hostile packets (MINUTES=10)
+	$(PYTHON) tests/fuzz.py --minutes $(or $(MINUTES),10)
+
+.PHONY: twin
+twin: setup ## 100,000 random changes and questions against a fresh twin
+	$(PYTHON) tests/twin.py
+
 .PHONY: clean
 clean: ## remove what was made, .venv included
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist

@@ -215,7 +215,7 @@ class KubeDns:
         while True:
             await asyncio.sleep(_CLOCK_PERIOD)
             self._server.set_clock(time.time())
-            if self._resolv_conf.reread() is not None:
+            if self._resolv_conf.has_changed():
                 self._settings.refresh()
 
     # What is shown.

@@ -110,7 +110,13 @@ def flag_text(name: str, default: str, text: str, placeholder: str = "TEXT") -> 
     return Flag(name, str, default, text, placeholder)
 
 
-VERBOSITY = Flag("v", integer(-10, 100), 0, "Log verbosity: 2 and above also log decisions; kube-dns logs every query at 3.", "LEVEL")
+VERBOSITY = Flag(
+    "v",
+    integer(-10, 100),
+    0,
+    "Log verbosity: 2 and above also log decisions; kube-dns logs every query at 3.",
+    "LEVEL",
+)
 HELP = flag_bool("help", False, "Print this help and exit.")
 VERSION = flag_bool("version", False, "Print the version and exit.")
 

@@ -1,8 +1,8 @@
-"""The DNS server over UDP: raw sockets, drained in bounded batches.
+"""The DNS server over UDP: raw sockets, drained for a bounded time.
 
 In: datagrams.  Out: each handed to a responder, its reply sent back to where it came from.
-Under load one wake-up of the event loop serves many datagrams, and after a batch everything else
-on the loop has its turn.
+Under load one wake-up of the event loop serves many datagrams, and after a millisecond everything
+else on the loop has its turn.
 
 The reply must leave from the address that was asked.  Each interface's own address gets a socket
 of its own, which settles that for nothing; what reaches the host at any other address comes in at
@@ -23,8 +23,8 @@ from kubedns.shared.tasks import spawn
 from kubedns.shared.web import PortBusyError
 
 _log = logging.getLogger(__name__)
-_BATCH: Final = 64
-"""Datagrams that one wake-up answers at most: some 0.6 ms of work."""
+_LONGEST_WAKE_UP: Final = 0.001
+"""Seconds after which everything else on the loop has its turn: some hundred plain questions."""
 _RECEIVE_BUFFER: Final = 4 << 20
 _LARGEST_QUERY: Final = 4096
 _SO_RCVBUFFORCE: Final = 33
@@ -124,9 +124,10 @@ class UdpServer:
     def _drain(self, listener: socket.socket) -> None:
         """Answer what has come to a socket of one address."""
         begun = perf_counter()
+        until = begun + _LONGEST_WAKE_UP
         receive, send, respond = listener.recvfrom, listener.sendto, self._respond
         try:
-            for _ in range(_BATCH):
+            while perf_counter() < until:
                 message, peer = receive(_LARGEST_QUERY)
                 reply = respond(message, False)
                 if isinstance(reply, bytes):
@@ -145,8 +146,9 @@ class UdpServer:
     def _drain_any(self, listener: socket.socket) -> None:
         """Answer what has come to the wildcard socket, from the address that it was sent to."""
         begun = perf_counter()
+        until = begun + _LONGEST_WAKE_UP
         try:
-            for _ in range(_BATCH):
+            while perf_counter() < until:
                 message, ancillary, _, peer = listener.recvmsg(_LARGEST_QUERY, _ANCILLARY_SIZE)
                 source = tuple(_as_source(item) for item in ancillary)
                 reply = self._respond(message, False)

@@ -44,12 +44,9 @@ class ResolvConf:
             _log.warning("no name servers in %s", self._path)
         return servers
 
-    def reread(self) -> tuple[ServerAddress, ...] | None:
-        """Return the name servers when the file is another one than at the last reading, else None.
-
-        Costs one stat(2) while nothing changes.
-        """
-        return None if self._look() == self._stamp else self.read()
+    def has_changed(self) -> bool:
+        """Whether the file is another one than at the last reading; costs one stat(2)."""
+        return self._look() != self._stamp
 
     def _look(self) -> Stamp | None:
         try:

@@ -59,12 +59,14 @@ def test_file_is_read_again_only_when_it_changed(tmp_path):
     path.write_text("nameserver 192.0.2.1\n")
     conf = ResolvConf(path)
     assert len(conf.read()) == 1
-    assert conf.reread() is None
+    assert not conf.has_changed()
     other = tmp_path / "new"
     other.write_text("nameserver 192.0.2.2\n")
     os.replace(other, path)
-    assert [server.host for server in conf.reread() or ()] == ["192.0.2.2"]
-    assert conf.reread() is None
+    assert conf.has_changed()
+    assert [server.host for server in conf.read()] == ["192.0.2.2"]
+    assert not conf.has_changed()
     path.unlink()
-    assert conf.reread() == ()
-    assert conf.reread() is None
+    assert conf.has_changed()
+    assert conf.read() == ()
+    assert not conf.has_changed()
