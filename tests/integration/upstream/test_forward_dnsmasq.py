@@ -7,10 +7,10 @@ import socket
 import pytest
 
 from kubedns.metrics import SystemCounters
-from kubedns.shared.servers import ServerAddress
-from kubedns.upstream.forward import Forwarder
 from kubedns.query import Query, parse_query
+from kubedns.shared.servers import ServerAddress
 from kubedns.transport.tcp import TcpServer
+from kubedns.upstream.forward import Forwarder
 
 pytestmark = pytest.mark.integration
 LONG_TEXTS = [f"--txt-record=long.example.test,{number:0200}" for number in range(20)]
