@@ -32,9 +32,14 @@ demo: setup ## run the add-on without a cluster and ask it a dozen questions; CH
 	@$(PYTHON) -m kubedns.local demo $(if $(filter 1,$(CHECK)),--check)
 
 .PHONY: test
-test: setup ## every test, with a real dnsmasq, dig, kubectl and openssl
-	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils kubectl:kubernetes-client openssl:openssl ip:iproute2
-	$(PYTHON) -m pytest -q $(TESTS)
+test: setup ## the tests, with a real dnsmasq and dig, and kubectl where there is one
+	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils openssl:openssl ip:iproute2 unshare:util-linux
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile --ignore tests/e2e/pod --ignore tests/e2e/test_monitoring.py $(TESTS)
+
+.PHONY: monitoring
+monitoring: setup ## alerts, dashboard and scraping against a real Prometheus
+	@tools/need prometheus:prometheus dnsmasq:dnsmasq-base
+	$(PYTHON) -m pytest -q tests/e2e/test_monitoring.py
 
 .PHONY: lint
 lint: setup ## style, types, import directions
