@@ -10,7 +10,7 @@ import yaml
 
 pytestmark = pytest.mark.integration
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
+DEPLOY = Path(__file__).parents[2] / "deploy"
 MONITORING = DEPLOY / "monitoring"
 
 
