@@ -6,8 +6,7 @@ difference between NXDOMAIN and NODATA (RFC 2308).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from kubedns.names import Labels
 
@@ -19,8 +18,7 @@ class BackendError(Exception):
     """The backend cannot tell now; the text says why.  The client gets SERVFAIL."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceRecord:
+class ServiceRecord(NamedTuple):
     """One record, as SkyDNS's `Service` with the fields that cluster DNS uses.
 
     `host` is a packed address (4 or 16 bytes), or the labels of another name: an SRV target

@@ -6,7 +6,7 @@ objects would make, whatever the order in which they came.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubedns.backend import MOST_RECORDS, BackendError, ServiceRecord
@@ -14,6 +14,7 @@ from kubedns.names import Labels, address_of_reverse, pod_address, to_wire
 from kubedns.objects import EndpointSlice, Key, Service, Sink, Topology
 from kubedns.zone import generate
 from kubedns.zone.federation import Federations
+from kubedns.zone.reversemap import Named, ReverseMap, names_of_service, names_of_slice
 from kubedns.zone.treecache import WILDCARD, Entry, Found, Node, TooManyNamesError, TreeCache, dump
 
 _log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class ClusterZone:
         self._services: dict[Key, Service] = {}
         self._slices: dict[Key, EndpointSlice] = {}
         self._slices_of: dict[Key, tuple[Key, ...]] = {}
-        self._reverse: dict[bytes, tuple[Key, ...]] = {}
+        self._reverse = ReverseMap(domain)
         self._aliases: set[Key] = set()
         self._federations = Federations()
         self._synced = False
@@ -57,79 +58,83 @@ class ClusterZone:
 
     def apply_services(self, changes: Mapping[Key, Service | None]) -> None:
         """Take over new states of Services; None: gone."""
-        self._retract(changes)
         for key, service in changes.items():
-            if service is None:
-                self._services.pop(key, None)
-            else:
+            old = self._services.pop(key, None)
+            if old is not None:
+                self._reverse.remove(self._names_of(old))
+            if service is not None:
                 self._services[key] = service
-        self._publish(changes)
+                self._reverse.add(self._names_of(service))
+            self._publish(key)
 
     def apply_slices(self, changes: Mapping[Key, EndpointSlice | None]) -> None:
-        """Take over new states of EndpointSlices; None: gone."""
-        touched = dict.fromkeys(self._owners(self._slices.get(key) for key in changes))
-        touched.update(dict.fromkeys(self._owners(changes.values())))
-        self._retract(touched)
+        """Take over new states of EndpointSlices; None: gone.
+
+        The work is that of the changed slices, however large their Services are.
+        """
+        touched: dict[Key, None] = {}
         for key, slice_ in changes.items():
             old = self._slices.pop(key, None)
-            for owner in self._owners((old,)):
-                left = tuple(other for other in self._slices_of[owner] if other != key)
-                self._slices_of[owner] = left
-                if not left:
-                    del self._slices_of[owner]
+            if old is not None and old.service:
+                touched[self._unlink(key, old)] = None
             if slice_ is not None:
                 self._slices[key] = slice_
-                for owner in self._owners((slice_,)):
-                    self._slices_of[owner] = tuple(sorted((*self._slices_of.get(owner, ()), key)))
-        self._publish(touched)
+                if slice_.service:
+                    touched[self._link(key, slice_)] = None
+        for owner in touched:
+            self._publish(owner)
 
-    @staticmethod
-    def _owners(slices: Iterable[EndpointSlice | None]) -> Iterator[Key]:
-        for slice_ in slices:
-            if slice_ is not None and slice_.service:
-                yield slice_.namespace, slice_.service
+    def _link(self, key: Key, slice_: EndpointSlice) -> Key:
+        """Join a slice to its Service, and return whose it is."""
+        owner = (slice_.namespace, slice_.service)
+        self._slices_of[owner] = tuple(sorted((*self._slices_of.get(owner, ()), key)))
+        service = self._services.get(owner)
+        if service is not None and service.headless:
+            self._reverse.add(names_of_slice(slice_))
+        return owner
+
+    def _unlink(self, key: Key, slice_: EndpointSlice) -> Key:
+        """Part a slice from its Service, and return whose it was."""
+        owner = (slice_.namespace, slice_.service)
+        left = tuple(other for other in self._slices_of[owner] if other != key)
+        if left:
+            self._slices_of[owner] = left
+        else:
+            del self._slices_of[owner]
+        service = self._services.get(owner)
+        if service is not None and service.headless:
+            self._reverse.remove(names_of_slice(slice_))
+        return owner
 
     def _slices_for(self, service: Service) -> generate.Slices:
         if not service.headless:
             return ()
         return tuple(self._slices[key] for key in self._slices_of.get((service.namespace, service.name), ()))
 
-    def _retract(self, keys: Iterable[Key]) -> None:
-        """Take the addresses of some Services, as they were, out of the reverse map."""
-        for key in keys:
-            service = self._services.get(key)
-            if service is None:
-                continue
-            for address in generate.addresses(service, self._slices_for(service)):
-                left = tuple(other for other in self._reverse.get(address, ()) if other != key)
-                if left:
-                    self._reverse[address] = left
-                else:
-                    self._reverse.pop(address, None)
+    def _names_of(self, service: Service) -> Iterator[tuple[bytes, Named]]:
+        yield from names_of_service(service)
+        for slice_ in self._slices_for(service):
+            yield from names_of_slice(slice_)
 
-    def _publish(self, keys: Iterable[Key]) -> None:
-        """Make the names and addresses of some Services what they are now."""
-        for key in keys:
-            service = self._services.get(key)
-            path = (*self._path, key[0].encode(), key[1].encode())
-            slices = self._slices_for(service) if service is not None else ()
-            node = entry = None
-            if service is not None and service.external_name:
-                entry = self._external_entry(service)
-            elif service is not None and generate.has_records(service, slices):
+    def _publish(self, key: Key) -> None:
+        """Swap in the names of a Service as they are now."""
+        service = self._services.get(key)
+        path = (*self._path, key[0].encode(), key[1].encode())
+        node = entry = None
+        if service is not None and service.external_name:
+            entry = self._external_entry(service)
+        elif service is not None:
+            slices = self._slices_for(service)
+            if generate.has_records(service, slices):
                 node = generate.subtree(service, slices, self.domain)
-                for address in generate.addresses(service, slices):
-                    known = self._reverse.get(address, ())
-                    if key not in known:
-                        self._reverse[address] = tuple(sorted((*known, key)))
-            self._tree.set_entry(path, entry or ())
-            (self._aliases.add if entry else self._aliases.discard)(key)
-            self._tree.set_subtree(path, node)
-            index = to_wire(path[-1:-3:-1])[:-1]
-            if node is not None or entry:
-                self.subtrees[index] = node if node is not None else Node()
-            else:
-                self.subtrees.pop(index, None)
+        self._tree.set_entry(path, entry or ())
+        (self._aliases.add if entry else self._aliases.discard)(key)
+        self._tree.set_subtree(path, node)
+        index = to_wire(path[-1:-3:-1])[:-1]
+        if node is not None or entry:
+            self.subtrees[index] = node if node is not None else Node()
+        else:
+            self.subtrees.pop(index, None)
 
     # What the answering room reads.
 
@@ -165,27 +170,9 @@ class ClusterZone:
         return bool(self._federations)
 
     def reverse_record(self, name: Labels) -> tuple[Labels, ...] | None:
-        """Return the names of an address: of the Services whose cluster IP it is, else of endpoints.
-
-        Names with a hostname keep the others out (DNS spec 2.4.3 asks for one per Service).
-        """
+        """Return the names of an address; see `backend.Backend`."""
         address = address_of_reverse(name)
-        keys = self._reverse.get(address) if address is not None else None
-        if address is None or keys is None:
-            return None
-        services = [self._services[key] for key in keys]
-        owners = [
-            generate.service_labels(service, self.domain) for service in services if service.cluster_ips
-        ]
-        if owners:
-            return tuple(owners)
-        names = [
-            found
-            for service in services
-            for found in generate.reverse_names(service, self._slices_for(service), address, self.domain)
-        ]
-        hostnames = {labels for named, labels in names if named}
-        return tuple(sorted(hostnames or {labels for _, labels in names}, key=lambda labels: labels[::-1]))
+        return (self._reverse.names(address) or None) if address is not None else None
 
     def _pod_records(self, below: Labels) -> tuple[ServiceRecord, ...] | None:
         if len(below) < 3:
@@ -230,7 +217,7 @@ class ClusterZone:
 
     def count_records(self) -> int:
         """Return how many reverse records and aliases are held."""
-        return sum(map(len, self._reverse.values())) + len(self._aliases)
+        return self._reverse.records + len(self._aliases)
 
     def dump(self) -> Iterator[str]:
         """Yield the tree as JSON, in pieces."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from kubedns.names import Labels, address_text, pack_address, parse_domain, record_label
-from kubedns.objects import EndpointSlice, Service
+from kubedns.objects import EndpointSlice, Port, Service
 from kubedns.zone.treecache import Entries, Entry, Node
 
 Slices = tuple[EndpointSlice, ...]
@@ -45,27 +45,6 @@ def external_name(service: Service) -> tuple[Entry, ...]:
         return (Entry(parse_domain(text, underscores=True)),)
 
 
-def addresses(service: Service, slices: Slices) -> Iterator[bytes]:
-    """Yield every address that a Service has a reverse record for, possibly more than once."""
-    if service.cluster_ips:
-        yield from service.cluster_ips
-    elif service.headless:
-        for slice_ in slices:
-            for endpoint in slice_.endpoints:
-                yield from endpoint.addresses
-
-
-def reverse_names(
-    service: Service, slices: Slices, address: bytes, domain: Labels
-) -> Iterator[tuple[bool, Labels]]:
-    """Yield the names of a headless Service that an address has, each with whether it is a hostname."""
-    at = service_labels(service, domain)
-    for slice_ in slices:
-        for endpoint in slice_.endpoints:
-            if address in endpoint.addresses:
-                yield bool(endpoint.hostname), (_endpoint_label(endpoint.hostname, address), *at)
-
-
 def _cluster_ip(service: Service, _slices: Slices, domain: Labels) -> tuple[Entries, Mapping[bytes, Node]]:
     target = service_labels(service, domain)
     entries = {record_label(address_text(ip)): (Entry(ip),) for ip in service.cluster_ips}
@@ -84,33 +63,34 @@ def _headless(service: Service, slices: Slices, domain: Labels) -> tuple[Entries
         entry, known = Entry(address), entries.get(label, ())
         if entry not in known:
             entries[label] = (*known, entry)
-    protocols = {port.protocol for slice_ in slices if slice_.endpoints for port in slice_.ports}
+    protocols: dict[str, dict[str, Node]] = {}
+    for port in dict.fromkeys(port for slice_ in slices if slice_.endpoints for port in slice_.ports):
+        names = protocols.setdefault(port.protocol, {})
+        if port.name not in names:
+            names[port.name] = Node(maker=partial(_headless_port, service, slices, domain, port))
     return entries, {
-        b"_" + protocol.encode(): Node(maker=partial(_headless_ports, service, slices, domain, protocol))
-        for protocol in sorted(protocols)
+        b"_" + protocol.encode(): Node(children={b"_" + name.encode(): node for name, node in names.items()})
+        for protocol, names in protocols.items()
     }
 
 
-def _headless_ports(
-    service: Service, slices: Slices, domain: Labels, protocol: str
+def _headless_port(
+    service: Service, slices: Slices, domain: Labels, port: Port
 ) -> tuple[Entries, Mapping[bytes, Node]]:
-    """Return no entries, and a node for each port name of one protocol.
+    """Return the SRV entries of one port name, whose number each slice has its own of.
 
     A name with several addresses has a record for each of them, equal as they are: the weights
-    count them (contract of the original, which divides 100 by the number of records).
+    count them (as in the original, which divides 100 by the number of records).
     """
     at = service_labels(service, domain)
-    records: dict[bytes, dict[bytes, dict[tuple[bytes, int], Entry]]] = {}
+    found: dict[bytes, dict[tuple[bytes, int], Entry]] = {}
     for slice_ in slices:
-        ports = [port for port in slice_.ports if port.protocol == protocol]
-        for label, address in _endpoints((slice_,)):
-            for port in ports:
-                of_port = records.setdefault(b"_" + port.name.encode(), {})
-                of_port.setdefault(label, {})[address, port.number] = Entry((label, *at), port.number)
-    return {}, {
-        name: Node({label: tuple(entries.values()) for label, entries in of_port.items()})
-        for name, of_port in records.items()
-    }
+        numbers = [it.number for it in slice_.ports if (it.name, it.protocol) == (port.name, port.protocol)]
+        for label, address in _endpoints((slice_,)) if numbers else ():
+            records = found.setdefault(label, {})
+            for number in numbers:
+                records[address, number] = Entry((label, *at), number)
+    return {label: tuple(records.values()) for label, records in found.items()}, {}
 
 
 def _endpoints(slices: Iterable[EndpointSlice]) -> Iterator[tuple[bytes, bytes]]:

@@ -10,8 +10,7 @@ Source: the original's TreeCache, whose wildcard rules and JSON are kept.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kubedns.names import Labels, address_text, to_text
 
@@ -24,8 +23,7 @@ class TooManyNamesError(Exception):
     """A wildcard stands for more names than one lookup goes through."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One record of the tree: an address (packed) or a name, with the port of an SRV record or 0."""
 
     host: bytes | Labels
