@@ -24,6 +24,8 @@ DNS_SCHEMA_VERSION: Final = b"1.1.0"
 """Of the DNS-Based Service Discovery specification; the TXT record at dns-version."""
 MOST_LINKS: Final = 8
 SOA_TTL: Final = 3600
+_RECORD_OCTETS: Final = 12
+"""Of a record whose owner is a pointer, before its data."""
 _KEPT_TYPES = frozenset((wire.A, wire.AAAA, wire.SRV))
 _ADDRESS_SIZE: Final = {wire.A: 4, wire.AAAA: 16}
 
@@ -64,13 +66,21 @@ class ZoneAnswers:
         """Whether a lower-case name is in the cluster domain."""
         return name[-len(self._zone) :] == self._zone
 
+    def has(self, name: Labels) -> bool:
+        """Whether a lower-case name is answered here: in the cluster domain, or a reverse name of ours."""
+        return self.owns(name) or self._backend.reverse_record(name) is not None
+
     def resolve(self, name: Labels, qtype: int) -> Answer | Chain:
         """Answer a question for a name of the zone."""
         return self.follow(Chain(qtype, name))
 
     def follow(self, chain: Chain) -> Answer | Chain:
-        """Take a chain further, whose target is in the zone."""
+        """Take a chain further, whose target is answered here."""
         while True:
+            if not self.owns(chain.target):
+                return self._complete(
+                    chain, self.reverse(chain.target, chain.qtype) or self.negative(wire.NXDOMAIN)
+                )
             try:
                 found = self._at(chain.target, chain.qtype, asked=not chain.links)
             except BackendError as error:
@@ -81,7 +91,7 @@ class ZoneAnswers:
             self._step(chain, found)
             if chain.broken():
                 return Answer(wire.SERVFAIL)
-            if not self.owns(chain.target):
+            if not self.has(chain.target):
                 return chain
 
     def reverse(self, name: Labels, qtype: int) -> Answer | None:
@@ -112,10 +122,15 @@ class ZoneAnswers:
         own = [
             record
             for record in records
-            if record.rtype == chain.qtype and _lower(record.owner) == chain.target
+            if said.rcode == wire.NOERROR
+            and record.rtype == chain.qtype
+            and _lower(record.owner) == chain.target
         ]
+        size = _ADDRESS_SIZE.get(chain.qtype)
+        if size is not None and any(len(record.rdata) != size for record in own):
+            return self.unresolved(chain)
         silent = said.rcode == wire.NOERROR and not own and said.soa is None
-        if self.owns(chain.target) or (silent and chain.target != asked):
+        if self.has(chain.target) or (silent and chain.target != asked):
             return chain
         found = Answer(said.rcode if said.rcode in (wire.NOERROR, wire.NXDOMAIN) else wire.SERVFAIL)
         if own:
@@ -199,7 +214,7 @@ class ZoneAnswers:
         """Return the SRV records and the addresses of their targets.
 
         An address record has port 0 and itself as target.  Weights share 100 among the records
-        before equal ones merge, as in SkyDNS.
+        before equal ones merge, as in SkyDNS.  No more records than any message holds.
         """
         named = [record for record in records if record.owner is not None]
         if not named:
@@ -207,17 +222,21 @@ class ZoneAnswers:
         weight = 100 // len(named)
         targets: dict[Labels, list[bytes]] = {}
         rdatas: dict[Rdata, None] = {}
-        for record in named:
+        octets = 0
+        for record in _from_anywhere(named):
             target = record.host if isinstance(record.host, tuple) else record.owner
             assert target is not None
-            rdatas[srv_rdata(weight, record.port, target)] = None
+            rdata = srv_rdata(weight, record.port, target)
+            if rdata not in rdatas:
+                octets += _RECORD_OCTETS + sum(map(len, rdata))
+                if octets > wire.LARGEST_MESSAGE:
+                    return [RRset(name, wire.SRV, self._policy.ttl, tuple(rdatas))], []
+                rdatas[rdata] = None
             known = targets.setdefault(target, [])
             if isinstance(record.host, bytes):
                 known.append(record.host)
-        answer = [RRset(name, wire.SRV, self._policy.ttl, tuple(rdatas))]
-        if sum(len(part) for rdata in rdatas for part in rdata) > wire.LARGEST_MESSAGE:
-            return answer, []
-        return answer, [rrset for target, known in targets.items() for rrset in self._glue(target, known)]
+        answer = RRset(name, wire.SRV, self._policy.ttl, tuple(rdatas))
+        return [answer], [rrset for target, known in targets.items() for rrset in self._glue(target, known)]
 
     def _glue(self, target: Labels, known: Sequence[bytes]) -> Iterable[RRset]:
         if not known:
@@ -277,6 +296,14 @@ def _labels_of(name_wire: bytes) -> Labels:
 
 def _lower(labels: Labels) -> Labels:
     return tuple(label.lower() for label in labels)
+
+
+def _from_anywhere(records: list[ServiceRecord]) -> list[ServiceRecord]:
+    """Return more records than fit a message beginning anywhere, so that all are seen in time."""
+    if len(records) * _RECORD_OCTETS < wire.LARGEST_MESSAGE:
+        return records
+    start = random.randrange(len(records))
+    return records[start:] + records[:start]
 
 
 def _turn(rrset: RRset) -> RRset:

@@ -16,9 +16,10 @@ from kubedns.metrics import Outcome
 from kubedns.names import Labels, to_wire
 from kubedns.query import Query
 from kubedns.rejection import opt
-from kubedns.skydns.rrset import RRset
+from kubedns.skydns.rrset import Rdata, RRset
 
 _LARGEST_POINTER = 0x3FFF
+_POINTER_OCTETS = 2
 WITH_OPT = 2
 Heads = tuple[bytes, bytes, bytes, bytes]
 """Flags and counts of a header: for RD clear and RD set, then (from WITH_OPT on) the same with an OPT record."""
@@ -204,15 +205,22 @@ class _Packer:
         records = []
         for rrset in rrsets:
             fixed = rrset.rtype.to_bytes(2) + self._class_wire + rrset.ttl.to_bytes(4)
+            owner = b""
             for rdata in rrset.rdatas:
-                owner = self._name(rrset.owner, self._position)
-                at = self._position + len(owner) + 10
-                data = b""
-                for part in rdata:
-                    data += part if isinstance(part, bytes) else self._name(part, at + len(data))
+                if len(owner) != _POINTER_OCTETS:
+                    owner = self._name(rrset.owner, self._position)
+                data = self._data(rdata, self._position + len(owner) + 10)
                 records.append(owner + fixed + len(data).to_bytes(2) + data)
                 self._position += len(records[-1])
         return records
+
+    def _data(self, rdata: Rdata, position: int) -> bytes:
+        if len(rdata) == 1 and isinstance(rdata[0], bytes):
+            return rdata[0]
+        data = b""
+        for part in rdata:
+            data += part if isinstance(part, bytes) else self._name(part, position + len(data))
+        return data
 
 
 def pack(query: Query, answer: Answer) -> Packed:

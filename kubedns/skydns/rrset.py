@@ -1,6 +1,7 @@
 """Resource records before they are packed."""
 
 from dataclasses import dataclass
+from struct import pack
 
 from kubedns import wire
 from kubedns.names import Labels, to_wire
@@ -31,8 +32,7 @@ def name_rrset(owner: Labels, rtype: int, ttl: int, targets: tuple[Labels, ...])
 
 def srv_rdata(weight: int, port: int, target: Labels, priority: int = 10) -> Rdata:
     """Return the data of an SRV record; its target is never compressed (RFC 2782)."""
-    numbers = b"".join(number.to_bytes(2) for number in (priority, weight, port))
-    return (numbers + to_wire(target),)
+    return (pack("!HHH", priority, weight, port) + to_wire(target),)
 
 
 def txt_rrset(owner: Labels, ttl: int, text: bytes) -> RRset:

@@ -135,7 +135,7 @@ class Server:
     async def _at_the_end(self, chain: Chain) -> Answer:
         answer: Answer | Chain = chain
         while isinstance(answer, Chain):
-            if self._answers.owns(answer.target):
+            if self._answers.has(answer.target):
                 answer = self._answers.follow(answer)
             else:
                 said = await self._forwarder.resolve(answer.target, answer.qtype)

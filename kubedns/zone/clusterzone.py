@@ -15,7 +15,7 @@ from kubedns.objects import EndpointSlice, Key, Service, Sink, Topology
 from kubedns.zone import generate
 from kubedns.zone.federation import Federations
 from kubedns.zone.reversemap import Named, ReverseMap, names_of_service, names_of_slice
-from kubedns.zone.treecache import WILDCARD, Entry, Found, Node, TooManyNamesError, TreeCache, dump
+from kubedns.zone.treecache import WILDCARD, Entry, Node, TooManyNamesError, TreeCache, dump
 
 _log = logging.getLogger(__name__)
 DNS_SERVICE: Final = ("kube-system", "kube-dns")
@@ -163,7 +163,7 @@ class ClusterZone:
         if found is None:
             covered = self._federations and self._federations.covers(below)
             return self._federated(below) if covered else None
-        return tuple(_record(item) for item in found)
+        return tuple([ServiceRecord(entry.host, entry.port, owner) for owner, entry in found])
 
     def has_federations(self) -> bool:
         """Whether a federation is configured."""
@@ -222,11 +222,6 @@ class ClusterZone:
     def dump(self) -> Iterator[str]:
         """Yield the tree as JSON, in pieces."""
         return dump(self._tree.root, self._ttl)
-
-
-def _record(found: Found) -> ServiceRecord:
-    path, entry = found
-    return ServiceRecord(entry.host, entry.port, path[::-1])
 
 
 class _Services:

@@ -9,7 +9,7 @@ that endpoint's.
 
 from collections.abc import Mapping
 
-from kubedns.names import Labels, parse_domain
+from kubedns.names import LONGEST_NAME, Labels, parse_domain, to_wire
 from kubedns.objects import Topology
 
 
@@ -30,8 +30,12 @@ class Federations:
         return len(name) == 4 and name[3] == b"svc" and name[2] in self._domains and b"*" not in name
 
     def remote(self, name: Labels) -> Labels | None:
-        """Return the name elsewhere of a name that `covers`; None while zone or region are unknown."""
+        """Return the name elsewhere of a name that `covers`.
+
+        None while zone or region are unknown, or where the name would be longer than names can be.
+        """
         if self.topology is None:
             return None
-        zone, region = self.topology.zone.lower().encode(), self.topology.region.lower().encode()
-        return (*name, zone, region, *self._domains[name[2]])
+        place = f"{self.topology.zone}.{self.topology.region}".lower().encode().split(b".")
+        remote = (*name, *place, *self._domains[name[2]])
+        return remote if len(to_wire(remote)) <= LONGEST_NAME else None

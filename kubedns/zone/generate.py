@@ -8,7 +8,7 @@ original's newPortalService and generateRecordsForHeadlessService for the shape 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 
 from kubedns.names import Labels, address_text, pack_address, parse_domain, record_label
 from kubedns.objects import EndpointSlice, Port, Service
@@ -102,4 +102,10 @@ def _endpoints(slices: Iterable[EndpointSlice]) -> Iterator[tuple[bytes, bytes]]
 
 
 def _endpoint_label(hostname: str, address: bytes) -> bytes:
-    return hostname.encode() if hostname else record_label(address_text(address))
+    return hostname.encode() if hostname else _address_label(address)
+
+
+@lru_cache(maxsize=8192)
+def _address_label(address: bytes) -> bytes:
+    """Return the record label of an address, remembered: a large Service is generated at each change."""
+    return record_label(address_text(address))

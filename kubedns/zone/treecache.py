@@ -120,7 +120,7 @@ class Branch(Node):
 
 
 Found = tuple[Labels, Entry]
-"""A path and the entry there."""
+"""The labels of a name, left to right, and an entry there."""
 
 
 class TreeCache:
@@ -179,11 +179,11 @@ class TreeCache:
             child = node.children.get(label)
             if child is None:
                 records = node.entries.get(label) if depth == len(path) else None
-                return None if records is None else [(path, entry) for entry in records]
+                return None if records is None else [(path[::-1], entry) for entry in records]
             node = child
         if isinstance(node, Branch) and node.is_empty():
             return None
-        return list(_records_at(path, node))
+        return list(_records_at(path[::-1], node))
 
     def match(self, path: Labels, most: int) -> list[Found] | None:
         """Return at most `most` records at a path with wildcards; None when there are none.
@@ -209,15 +209,15 @@ class TreeCache:
             label, is_last = path[len(at)], len(at) == len(path) - 1
             if label != WILDCARD:
                 if is_last and label in node.entries:
-                    found.extend(((*at, label), entry) for entry in node.entries[label])
+                    found.extend(((label, *at), entry) for entry in node.entries[label])
                 elif (child := node.children.get(label)) is not None:
-                    pending.append(((*at, label), child))
+                    pending.append(((label, *at), child))
                 continue
             if is_last:
                 found.extend(_entries_of(at, node))
             if not is_last or WILDCARD in path[:-1]:
                 pending.extend(
-                    ((*at, name), child)
+                    ((name, *at), child)
                     for name, child in reversed(list(node.children.items()))
                     if not name.startswith(b"_")
                 )
@@ -231,8 +231,9 @@ def _records_at(at: Labels, node: Node) -> Iterator[Found]:
 
 def _entries_of(at: Labels, node: Node) -> Iterator[Found]:
     for label, records in node.view()[0].items():
+        owner = (label, *at)
         for entry in records:
-            yield (*at, label), entry
+            yield owner, entry
 
 
 def dump(node: Node, ttl: int) -> Iterator[str]:
