@@ -14,6 +14,7 @@ import yaml
 
 from kubedns.local.api.errors import ApiError
 from kubedns.local.api.kinds import NAMESPACES, RESOURCES, SERVICES, Resource, resource_of
+from kubedns.local.api.lastapplied import as_applied
 from kubedns.local.api.registry import Registry
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -37,12 +38,14 @@ def load_files(registry: Registry, paths: Sequence[Path]) -> int:
     """Load all objects and return how many; raises ManifestError.
 
     Namespaces come first, then Services that name their cluster IP, so that no other gets it.
-    Versions are kept; the registry's history begins after them.
+    Versions are kept; the registry's history begins after them.  Hand-written ones count as applied
+    by kubectl.
     """
     manifests = [manifest for path in paths for manifest in read_path(path)]
     for manifest in sorted(manifests, key=_rank):
         try:
-            registry.load(manifest.resource, manifest.value, keep_version=True)
+            value = as_applied(manifest.resource, manifest.value)
+            registry.load(manifest.resource, value, keep_version=True)
         except ApiError as error:
             raise ManifestError(f"{manifest.origin}: {error.message}") from error
     registry.store.restart_history()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kubedns.local.api.kinds import CONFIG_MAPS, NAMESPACES, SERVICES
+from kubedns.local.api.lastapplied import ANNOTATION
 from kubedns.local.api.manifests import ManifestError, load_files
 from kubedns.local.api.registry import Registry
 from kubedns.local.api.store import Store
@@ -65,6 +66,43 @@ def test_unquoted_timestamps_stay_text(registry, tmp_path):
     assert value["metadata"]["creationTimestamp"] == "2026-11-29T13:34:11Z"
 
 
+def annotations(registry: Registry, name: str) -> dict[str, str]:
+    value = registry.value(CONFIG_MAPS, registry.get(CONFIG_MAPS, "default", name))
+    return dict(value["metadata"].get("annotations", {}))
+
+
+def test_a_hand_written_manifest_counts_as_applied_by_kubectl(registry, tmp_path):
+    text = "{kind: ConfigMap, apiVersion: v1, data: {b: 'a<ü>&', a: ''}, metadata: {name: a}}"
+    load_files(registry, [write(tmp_path, "a.yaml", text)])
+    assert annotations(registry, "a")[ANNOTATION] == (
+        '{"apiVersion":"v1","data":{"a":"","b":"a\\u003cü\\u003e\\u0026"},"kind":"ConfigMap",'
+        '"metadata":{"annotations":{},"name":"a","namespace":"default"}}\n'
+    )
+
+
+def test_an_annotation_that_the_file_has_is_made_anew_beside_the_others(registry, tmp_path):
+    text = (
+        f"{{kind: ConfigMap, apiVersion: v1, metadata: {{name: a, annotations: {{{ANNOTATION}: x, b: c}}}}}}"
+    )
+    load_files(registry, [write(tmp_path, "a.yaml", text)])
+    found = annotations(registry, "a")
+    assert found["b"] == "c"
+    assert json.loads(found[ANNOTATION])["metadata"]["annotations"] == {"b": "c"}
+
+
+@pytest.mark.parametrize("recorded", ["uid: u", "resourceVersion: '7'"])
+def test_a_recorded_object_stays_as_it_is(registry, tmp_path, recorded):
+    text = f"{{kind: ConfigMap, apiVersion: v1, metadata: {{name: a, {recorded}}}}}"
+    load_files(registry, [write(tmp_path, "a.yaml", text)])
+    assert annotations(registry, "a") == {}
+
+
+def test_a_manifest_too_large_for_an_annotation_goes_without(registry, tmp_path):
+    text = f"{{kind: ConfigMap, apiVersion: v1, metadata: {{name: a}}, data: {{k: {'x' * 300_000}}}}}"
+    load_files(registry, [write(tmp_path, "a.yaml", text)])
+    assert annotations(registry, "a") == {}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -87,6 +125,10 @@ def test_unquoted_timestamps_stay_text(registry, tmp_path):
             "document 1: ConfigMap: .*metadata.name: Required value",
         ),
         ("{apiVersion: v1, kind: ConfigMap, metadata: 1}", "document 1: metadata is not an object"),
+        (
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: [1]}}",
+            "ConfigMap a: .*metadata.annotations",
+        ),
         (
             "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: 1}}",
             "ConfigMap a: .*field data.k of type",
