@@ -93,8 +93,8 @@ class Addon:
 
     def _failure(self) -> StartError:
         gone = [one for one in self._processes if one.ended.done()]
-        parts = ", ".join(f"{one.name} {ending(one.ended.result())}" for one in gone)
-        return StartError(f"{parts}; its last lines above say why. The others are stopped.")
+        parts = "; ".join(_end_of(one.name, one.ended.result()) for one in gone)
+        return StartError(f"{parts}. The others are stopped.")
 
     async def _start(self, program: Program) -> None:
         process = await Process.start(program, _print_line)
@@ -119,6 +119,11 @@ class Addon:
         except TimeoutError as error:
             states = "; ".join(f"{url}: {state}" for url, state in waiting.items())
             raise StartError(f"not ready within {READY_SECONDS:g} s: {states}") from error
+
+
+def _end_of(name: str, code: int) -> str:
+    """Return how a program ended; one that gave up by itself has said why."""
+    return f"{name} {ending(code)}{', its last lines above say why' if code > 0 else ''}"
 
 
 async def _state(session: aiohttp.ClientSession, url: str) -> str:

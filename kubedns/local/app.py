@@ -73,7 +73,20 @@ async def _until_signal(work: Coroutine[Any, Any, int]) -> int:
         return 0
 
 
+def _check_files(options: ApiOptions) -> None:
+    """Raise StartError for a file that can't be read, with the flag that names it."""
+    certificate, key = options.tls or (None, None)
+    for flag, path in (("--tls-cert", certificate), ("--tls-key", key), ("--token-file", options.token_file)):
+        if path is None:
+            continue
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise StartError(f"{flag}={path}: {error.strerror}") from error
+
+
 async def _serve_api(options: ApiOptions) -> int:
+    _check_files(options)
     api = LocalApi(host=options.bind, port=options.port, tls=options.tls, token_file=options.token_file)
     api.access.anonymous = options.anonymous
     api.access.denied |= options.denied

@@ -3,6 +3,7 @@
 In: options, the sample manifests.  Out: text for a person; whether every answer was right.
 """
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,9 @@ from kubedns.local.questions import SAMPLES, Question, questions
 from kubedns.shared.exchange import DNSExchangeError, exchange
 
 _ASK_SECONDS: Final = 3.0
+_HELLO: Final = json.dumps(
+    {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "hello"}, "spec": {"ports": [{"port": 80}]}}
+)
 
 
 async def run_demo(options: UpOptions) -> int:
@@ -80,7 +84,7 @@ Go on yourself; all of it runs until Ctrl-C.
 
   Ask:            {dig} web.shop.svc.{domain}
   Look:           {kubectl} get services,endpointslices -A
-  Make a Service: printf '{{apiVersion: v1, kind: Service, metadata: {{name: hello}}, spec: {{ports: [{{port: 80}}]}}}}' \\
+  Make a Service: echo '{_HELLO}' \\
                     | {kubectl} apply -f -
                   {dig} hello.default.svc.{domain}
   Route a domain: echo '{{"corp.example": ["127.0.0.1:5300"]}}' > {config}/stubDomains

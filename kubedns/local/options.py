@@ -104,7 +104,9 @@ _API_FLAGS: Final = (
         "deny",
         parse_denial,
         (),
-        "Answer 403 to a verb on a resource, such as list:endpointslices, watch:* or *:nodes; may be repeated.",
+        "Answer 403 to a verb on a resource, * for any, such as *:endpointslices or create:services; may be "
+        "repeated. list:endpointslices alone does not stop kube-dns or another client that lists by "
+        "watching: that takes watch:endpointslices too.",
         "VERB:RESOURCE",
         repeated=True,
     ),

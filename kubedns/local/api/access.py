@@ -71,7 +71,7 @@ def parse_denial(text: str) -> tuple[str, str]:
     verb, colon, resource = text.partition(":")
     if not colon or verb not in _VERBS or resource not in _RESOURCES:
         raise ValueError(
-            f"{text!r} is not VERB:RESOURCE such as list:endpointslices; verbs: {', '.join(sorted(_VERBS))}; "
+            f"{text!r} is not VERB:RESOURCE such as *:endpointslices; verbs: {', '.join(sorted(_VERBS))}; "
             f"resources: {', '.join(sorted(_RESOURCES))}"
         )
     return verb, resource

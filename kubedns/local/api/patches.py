@@ -43,6 +43,12 @@ def check_format(media_type: str) -> None:
     raise ApiError(415, "UnsupportedMediaType", message)
 
 
+_MOST_OPERATIONS: Final = 10_000
+"""As of a real server."""
+_MOST_COPIES: Final = 10
+"""Each copy may double the object; a real server limits the octets that are copied instead."""
+
+
 def merge_patch(value: Json, patch: Json) -> Json:
     """Return a value with a JSON merge patch applied (RFC 7386 2)."""
     if not isinstance(patch, dict):
@@ -61,7 +67,14 @@ def _merge(_schema: Struct, value: _Object, patch: Json) -> Json:
 
 
 def _json_patch(_schema: Struct, value: _Object, patch: Json) -> Json:
+    if isinstance(patch, list) and len(patch) > _MOST_OPERATIONS:
+        raise ApiError(
+            413, "RequestEntityTooLarge", f"a JSON patch has at most {_MOST_OPERATIONS} operations"
+        )
     try:
+        copies = sum(isinstance(step, dict) and step.get("op") == "copy" for step in patch)
+        if copies > _MOST_COPIES:
+            raise bad_request(f"a JSON patch copies at most {_MOST_COPIES} values here")
         return jsonpatch.JsonPatch(patch).apply(value)
     except (jsonpatch.JsonPatchConflict, jsonpatch.JsonPatchTestFailed) as error:
         raise _unprocessable(error) from error

@@ -151,7 +151,7 @@ async def test_when_one_program_dies_the_others_are_stopped_with_a_message(start
     programs = [pid for pid, _ in children(command.process.pid)]
     os.kill(command.child("-m healthz"), signal.SIGKILL)
     assert await command.end() == 1
-    assert "healthz was killed by SIGKILL; its last lines above say why" in command.output
+    assert "healthz was killed by SIGKILL. The others are stopped." in command.output
     assert not any(running(pid) for pid in programs)
 
 
@@ -186,6 +186,9 @@ async def test_faults_before_the_start_are_one_line_each(start, tmp_path):
         (["up", "--domain=a..b"], 2, "--help"),
         (["api", "--port=0", str(manifest)], 1, "document 1: Service a: "),
         (["api", "--port=0", f"--tls-cert={manifest}", f"--tls-key={manifest}"], 1, "not a certificate"),
+        (["api", "--tls-cert=/no/cert", f"--tls-key={manifest}"], 1, "--tls-cert=/no/cert: No such file"),
+        (["api", f"--tls-cert={manifest}", "--tls-key=/no/key"], 1, "--tls-key=/no/key: No such file"),
+        (["api", "--token-file=/no/tokens"], 1, "--token-file=/no/tokens: No such file"),
         (["api", "--port=0", "--bind=192.0.2.1"], 1, "can't listen on 192.0.2.1"),
     ]:
         command = await start(*words)
@@ -205,3 +208,33 @@ async def test_the_api_alone_serves_manifests_until_it_is_told_to_stop(start):
             assert response.status == 403
     command.process.terminate()
     assert await command.end() == 0
+
+
+async def shell(command: str, home: Path) -> str:
+    """Run a command in the checkout; return both its outputs."""
+    process = await asyncio.create_subprocess_shell(
+        command,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "HOME": str(home), "KUBECONFIG": str(home / "none")},
+    )
+    async with asyncio.timeout(30):
+        return (await process.communicate())[0].decode()
+
+
+async def test_kubectl_makes_the_service_that_the_demo_proposes(start, tmp_path):
+    command = await start("demo", *FREE_PORTS)
+    await command.until("Route a domain:")
+    proposal = re.search(r"Make a Service: (.*?apply -f -)$", command.output, re.DOTALL | re.MULTILINE)
+    assert proposal
+    assert await shell(proposal[1], tmp_path) == "service/hello created\n"
+
+
+async def test_applying_the_manifests_of_the_demo_again_changes_nothing(start, tmp_path):
+    command = await start("api", "--port=0", "deploy/local")
+    await command.until("serving 12 objects at")
+    server = command.place(r"at (http\S+)")
+    lines = (await shell(f"kubectl --server={server} apply -f deploy/local", tmp_path)).splitlines()
+    assert len(lines) == 12
+    assert [line for line in lines if not line.endswith(" unchanged")] == []
