@@ -32,8 +32,7 @@ def main() -> int:
     try:
         options = from_argv(sys.argv[1:])
     except UsageError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\nTry '{PROGRAM} --help'.\n")
-        return 2
+        return _wrong_usage(str(error))
     if options.wants_help or options.wants_version:
         sys.stdout.write(
             help_text() if options.wants_help else program_line(PROGRAM, kubedns.__version__) + "\n"
@@ -43,6 +42,8 @@ def main() -> int:
     warn_ignored_flags(options.ignored_flags)
     try:
         hosts = open_hosts(options.hosts_directory)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        return _wrong_usage(f"--hostsDir={options.hosts_directory}: {error.strerror}; make it first")
     except OSError as error:
         _log.critical("cannot write %s (-hostsDir): %s", options.hosts_directory, error.strerror)
         return EXIT_FAILED
@@ -51,6 +52,11 @@ def main() -> int:
     finally:
         if hosts is not None:
             hosts.close()
+
+
+def _wrong_usage(problem: str) -> int:
+    sys.stderr.write(f"{PROGRAM}: {problem}\nTry '{PROGRAM} --help'.\n")
+    return 2
 
 
 async def _run(options: Options, hosts: HostsFile | None) -> int:

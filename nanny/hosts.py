@@ -11,10 +11,10 @@ written under another name first is never forgotten; and in the exit of a proces
 
 import logging
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Final
+
+from nanny.scratch import ScratchDirectory, remove_left_behind
 
 _log = logging.getLogger(__name__)
 
@@ -24,10 +24,10 @@ _FALLBACKS: Final = ("/tmp", "/var/tmp", "/dev/shm")
 class HostsFile:
     """Owns one file, which is there from the start, without lines."""
 
-    def __init__(self, directory: Path, *, temporary: bool) -> None:
-        """Write the file; a `temporary` directory goes with it.  Raises OSError."""
+    def __init__(self, directory: Path, scratch: ScratchDirectory | None = None) -> None:
+        """Write the file; `scratch`, when it is in one, goes with it.  Raises OSError."""
         self.path: Final = directory / "hosts"
-        self._temporary = temporary
+        self._scratch = scratch
         self._lines = ""
         self._replace("")
 
@@ -41,8 +41,8 @@ class HostsFile:
 
     def close(self) -> None:
         """Remove what was written."""
-        if self._temporary:
-            shutil.rmtree(self.path.parent, ignore_errors=True)
+        if self._scratch is not None:
+            self._scratch.close()
         else:
             self.path.unlink(missing_ok=True)
 
@@ -57,16 +57,24 @@ def open_hosts(directory: Path | None) -> HostsFile | None:
     """Return the hosts file in `directory`, or in a temporary one when that is None.
 
     Returns None when no place for a temporary one can be written.  Raises OSError for a
-    directory that was asked for and cannot be written.
+    directory that was asked for and is not there or cannot be written.
     """
     if directory is not None:
-        directory.mkdir(parents=True, exist_ok=True)
-        return HostsFile(directory.absolute(), temporary=False)
+        return HostsFile(directory.absolute())
     for parent in filter(None, (os.environ.get("TMPDIR"), *_FALLBACKS)):
         try:
-            made = Path(tempfile.mkdtemp(prefix="dnsmasq-nanny-", dir=parent))
-            made.chmod(0o755)
-            return HostsFile(made, temporary=True)
+            return _temporary(Path(parent))
         except OSError as error:
             _log.debug("no temporary directory in %s: %s", parent, error)
     return None
+
+
+def _temporary(parent: Path) -> HostsFile:
+    for path in remove_left_behind(parent):
+        _log.info("removed %s, left behind by a run that was killed", path)
+    scratch = ScratchDirectory(parent)
+    try:
+        return HostsFile(scratch.path, scratch)
+    except OSError:
+        scratch.close()
+        raise

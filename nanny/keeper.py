@@ -163,8 +163,10 @@ class Keeper:
         self._child = None
         self._metrics.down()
         self._cancel_timer()
-        reason = f": {self._last_line}" if self._last_line else ""
-        self.feed(Exited(f"dnsmasq {ended.result()}{reason}", self._busy_port))
+        status = ended.result()
+        # What it said last is the reason only when it gave up by itself.
+        reason = f": {self._last_line}" if self._last_line and status.code > 0 else ""
+        self.feed(Exited(f"dnsmasq {status}{reason}", self._busy_port))
 
     def _up(self) -> None:
         self._cancel_timer()

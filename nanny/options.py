@@ -113,7 +113,8 @@ configuration has it, by --addn-hosts, and by these where they are not given: --
 its user would survive a nanny that is killed.
 
 Exit status: 0 after SIGTERM or SIGINT; 1 when dnsmasq ended by itself, refuses the given arguments,
-or the metrics port is taken; 2 for a wrong command line; 126 when dnsmasq cannot be executed; 127 when it does
+or the metrics port is taken; 2 for a wrong command line, a missing -hostsDir
+included; 126 when dnsmasq cannot be executed; 127 when it does
 not exist.
 """
 

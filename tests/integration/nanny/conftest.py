@@ -89,7 +89,13 @@ class Nanny:
     """A running nanny: its log, its dnsmasq, its metrics, its configuration directory."""
 
     def __init__(
-        self, scratch: Path, flags: tuple[str, ...], given: tuple[str, ...], dnsmasq: str, port: int | None
+        self,
+        scratch: Path,
+        flags: tuple[str, ...],
+        given: tuple[str, ...],
+        dnsmasq: str,
+        port: int | None,
+        tmpdir: Path,
     ) -> None:
         self.config = scratch / "config"
         self.log_file = scratch / "log"
@@ -105,7 +111,7 @@ class Nanny:
                 stdout=log,
                 stderr=log,
                 cwd=CHECKOUT,
-                env={**os.environ, "TMPDIR": str(scratch)},
+                env={**os.environ, "TMPDIR": str(tmpdir)},
                 start_new_session=True,
             )
 
@@ -187,10 +193,11 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Nanny]]:
         flags: tuple[str, ...] = ("--restartDnsmasq",),
         dnsmasq: str = DNSMASQ,
         port: int | None = None,
+        tmpdir: Path | None = None,
     ) -> Nanny:
         scratch = tmp_path / f"nanny{len(started)}"
         scratch.mkdir()
-        nanny = Nanny(scratch, flags, given, dnsmasq, port)
+        nanny = Nanny(scratch, flags, given, dnsmasq, port, tmpdir or scratch)
         started.append(nanny)
         return nanny
 

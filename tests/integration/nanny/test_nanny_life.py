@@ -27,7 +27,7 @@ def test_dnsmasq_killed_ends_the_nanny_which_names_the_signal(start):
     nanny = start()
     os.kill(nanny.wait_up(), signal.SIGKILL)
     assert nanny.wait_exit() == 1
-    assert "dnsmasq was killed by SIGKILL" in nanny.log
+    assert nanny.log.endswith("dnsmasq was killed by SIGKILL\n")
 
 
 def test_dnsmasq_that_ends_by_itself_ends_the_nanny_which_names_the_status(start, script):
@@ -146,11 +146,35 @@ def test_a_busy_metrics_port_is_named(start):
     assert f"port {port} for metrics (-metricsPort) is in use" in ended.stderr
 
 
+def test_a_hosts_directory_that_is_missing_is_named_and_not_made(tmp_path):
+    ended = run("--metricsPort=0", f"--hostsDir={tmp_path}/no")
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        f"dnsmasq-nanny: --hostsDir={tmp_path}/no: No such file or directory; make it first\n"
+        "Try 'dnsmasq-nanny --help'.\n"
+    )
+    assert not (tmp_path / "no").exists()
+
+
 def test_a_hosts_directory_that_cannot_be_written_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    ended = run("--metricsPort=0", f"--hostsDir={tmp_path}/file")
+    (tmp_path / "hosts.new").mkdir()
+    ended = run("--metricsPort=0", f"--hostsDir={tmp_path}")
     assert ended.returncode == 1
-    assert f"cannot write {tmp_path}/file (-hostsDir)" in ended.stderr
+    assert f"cannot write {tmp_path} (-hostsDir)" in ended.stderr
+
+
+def test_what_a_killed_nanny_leaves_the_next_removes(start, tmp_path):
+    first, living = start(tmpdir=tmp_path), start(tmpdir=tmp_path)
+    first.wait_up()
+    living.wait_up()
+    before = set(tmp_path.glob("dnsmasq-nanny-*"))
+    assert len(before) == 2
+    first.process.kill()
+    first.wait_exit()
+    last = start(tmpdir=tmp_path)
+    last.wait_up()
+    (removed,) = before - set(tmp_path.glob("dnsmasq-nanny-*"))
+    assert f"removed {removed}, left behind" in last.log
 
 
 def test_help_and_version_are_printed():

@@ -6,7 +6,7 @@ from nanny.hosts import open_hosts
 
 
 def test_the_file_is_there_from_the_start_and_replaced_whole(tmp_path):
-    hosts = open_hosts(tmp_path / "new")
+    hosts = open_hosts(tmp_path)
     assert hosts is not None
     assert hosts.path.read_text() == ""
     before = hosts.path.stat().st_ino
@@ -47,7 +47,13 @@ def test_a_tmpdir_that_is_missing_is_passed_over(tmp_path, monkeypatch):
     hosts.close()
 
 
-def test_a_given_directory_that_cannot_be_made_is_an_error(tmp_path):
+def test_a_given_directory_that_is_missing_is_an_error_and_is_not_made(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        open_hosts(tmp_path / "missing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_given_directory_that_is_a_file_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="file"):
+    with pytest.raises(NotADirectoryError):
         open_hosts(tmp_path / "file")
