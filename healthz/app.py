@@ -45,7 +45,7 @@ def main() -> int:
     try:
         options = from_argv(sys.argv[1:])
     except UsageError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\nTry {PROGRAM} --help.\n")
+        sys.stderr.write(f"{PROGRAM}: {error}\nTry '{PROGRAM} --help'.\n")
         return 2
     if options.show_help or options.show_version:
         sys.stdout.write(help_text() if options.show_help else program_line(PROGRAM, __version__) + "\n")

@@ -241,10 +241,14 @@ def from_argv(argv: Sequence[str]) -> Options:
 
 def _commands(parsed: Parsed) -> tuple[Command, ...]:
     texts, paths = parsed.values["cmd"], parsed.values["url"]
-    if len(texts) != len(paths):
+    both = min(len(texts), len(paths))
+    if texts[both:]:
         raise UsageError(
-            f"--cmd is given {len(texts)} times and --url {len(paths)} times: each command needs its url, "
-            "in the same order"
+            f"--cmd={texts[both]!r} has no --url: give one --url for each --cmd, in the same order"
+        )
+    if paths[both:]:
+        raise UsageError(
+            f"--url={paths[both]} has no --cmd: give one --cmd for each --url, in the same order"
         )
     if not texts and not parsed.values["probe"]:
         return (Command("echo healthz", "/healthz"),)

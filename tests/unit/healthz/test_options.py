@@ -71,9 +71,9 @@ def test_probe_timeout_is_below_its_interval(interval):
 @pytest.mark.parametrize(
     ("argv", "reason"),
     [
-        (["--cmd=a"], "--cmd is given 1 times and --url 0 times"),
-        (["--url=/a"], "--cmd is given 0 times and --url 1 times"),
-        (["--cmd=a", "--cmd=b", "--url=/a"], "--cmd is given 2 times and --url 1 times"),
+        (["--cmd=a"], "--cmd='a' has no --url: give one --url for each --cmd"),
+        (["--url=/a"], "--url=/a has no --cmd: give one --cmd for each --url"),
+        (["--cmd=a", "--cmd=b", "--url=/a"], "--cmd='b' has no --url"),
         (["--cmd=a", "--cmd=b", "--url=/a", "--url=/a"], "/a is taken twice"),
         (["--cmd=a", "--url=/metrics"], "/metrics is taken twice: by --prometheus-path and by --url"),
         (["--cmd=a", "--url=/healthcheck/k", "--probe=k,127.0.0.1,a"], "/healthcheck/k is taken twice"),
