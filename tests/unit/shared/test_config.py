@@ -1,7 +1,7 @@
 """Configuration keys: what is taken, what it means, and what refuses the update."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kubedns.shared.config import LARGEST_VALUE, Config, InvalidConfigError, parse_config
@@ -195,6 +195,7 @@ def test_without_a_known_cluster_domain_nothing_is_inside_it():
     assert "local" in parsed.stub_domains
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.dictionaries(
         st.sampled_from([*JSON_KEYS, "hosts", "x"]), st.binary(max_size=60) | st.text().map(str.encode)
