@@ -85,9 +85,7 @@ class Resolver:
         replies = await asyncio.gather(*(self._exchange(name, kind) for kind in _ADDRESS_TYPES))
         found = {str(rr.rdata) for reply in replies for rr in reply.rr if QTYPE[rr.rtype] in _ADDRESS_TYPES}
         if not found:
-            raise _FailedError(
-                f"kube-dns says {RCODE[replies[0].header.rcode]}, without addresses", lasting=True
-            )
+            raise _FailedError(f"kube-dns says {_rcode(replies[0])}, without addresses", lasting=True)
         return found
 
     async def _exchange(self, name: str, kind: str) -> DNSRecord:
@@ -96,7 +94,7 @@ class Resolver:
         except DNSExchangeError as error:
             raise _FailedError(f"kube-dns {error}", lasting=False) from error
         if reply.header.rcode not in (RCODE.NOERROR, RCODE.NXDOMAIN):
-            raise _FailedError(f"kube-dns says {RCODE[reply.header.rcode]}", lasting=False)
+            raise _FailedError(f"kube-dns says {_rcode(reply)}", lasting=False)
         return reply
 
     async def _ask_system(self, name: str) -> Sequence[str]:
@@ -106,6 +104,12 @@ class Resolver:
             lookup = self._hanging[name] = _lookup(name)
             lookup.add_done_callback(lambda _: self._hanging.pop(name, None))
         return await asyncio.shield(lookup)
+
+
+def _rcode(reply: DNSRecord) -> str:
+    """Return the name of a reply's rcode, or its number where dnslib knows no name."""
+    name: str = RCODE.forward.get(reply.header.rcode, f"rcode {reply.header.rcode}")
+    return name
 
 
 def _lookup(name: str) -> "asyncio.Future[tuple[str, ...]]":

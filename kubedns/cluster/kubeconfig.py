@@ -66,7 +66,8 @@ class KubeconfigCredentials:
             settings = self._configuration.auth_settings()
         except _UNUSABLE as error:
             raise CredentialsError(f"kubeconfig {self._path}: the credential expired: {error}") from error
-        authorization = settings["BearerToken"]["value"] if "BearerToken" in settings else None
+        # A token file ends in a newline as a rule, which no header can hold.
+        authorization = settings["BearerToken"]["value"].strip() if "BearerToken" in settings else None
         return Access(
             self.server,
             authorization,

@@ -10,6 +10,7 @@ not count, so sending them slowly gains nothing.  At the limit the longest idle 
 import asyncio
 import errno
 import logging
+import resource
 import socket
 from collections import OrderedDict, deque
 from typing import Final
@@ -27,6 +28,9 @@ _ACCEPTS_PER_TURN: Final = 16
 _BACKLOG: Final = 1024
 _SWEEPS_PER_TIMEOUT: Final = 5
 _WITHOUT_IPV6: Final = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
+_MOST_CONNECTIONS: Final = 1000
+_FILES_PER_CONNECTION: Final = 4
+"""Open files that the process may have for each connection: the others are for everything else."""
 _log = logging.getLogger(__name__)
 
 
@@ -41,18 +45,19 @@ class TcpServer:
         responder: Responder,
         *,
         idle_timeout: float = 10.0,
-        most_connections: int = 1000,
+        most_connections: int | None = None,
         most_in_flight: int = 100,
     ) -> None:
         """Prepare; nothing is opened yet.
 
         `idle_timeout` is in seconds, and also the patience with a client that does not read its
-        replies; `most_in_flight` replies of one connection may be under way.
+        replies; `most_connections` None means 1,000 or what the limit of open files allows;
+        `most_in_flight` replies of one connection may be under way.
         """
         self.responder = responder
         self.most_in_flight = most_in_flight
         self._idle_timeout = idle_timeout
-        self._most_connections = most_connections
+        self._most_connections = most_connections or _affordable()
         self._is_full = False
         self._connections: OrderedDict[TcpConnection, float] = OrderedDict()
         self._heavy: dict[TcpConnection, float] = {}
@@ -229,3 +234,11 @@ def _listener(host: str, port: int) -> socket.socket:
             raise PortBusyError(f"{where} for DNS over TCP is in use by another process") from error
         raise OSError(error.errno, f"cannot listen on {where} over TCP: {error.strerror}") from error
     return listener
+
+
+def _affordable() -> int:
+    """Return how many connections may be open without taking the files of the rest of the process."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return _MOST_CONNECTIONS
+    return max(1, min(_MOST_CONNECTIONS, files // _FILES_PER_CONNECTION))

@@ -41,6 +41,10 @@ _OUTCOMES: Final = {
 }
 
 
+_WAITERS_PER_QUESTION: Final = 4
+"""Clients that may wait for each place, as many can wait for the same answer."""
+
+
 class Forwarder:
     """Asks upstream name servers on behalf of clients.
 
@@ -148,31 +152,42 @@ class Forwarder:
     async def _ask(self, query: bytes, end: int, upstreams: Sequence[Upstream], *, tcp: bool) -> bytes | None:
         if not upstreams:
             return None
-        if self._waiting >= self._most_in_flight:
-            self.overloads += 1
-            return None
         key = (tcp, query[2:])
         task = self._in_flight.get(key)
         if task is None:
-            if len(self._exchanges) >= self._most_in_flight:
+            order = in_order(upstreams, asyncio.get_running_loop().time())
+            if self._is_overloaded(order[0]):
                 self.overloads += 1
                 return None
-            task = self._begin(key, query, end, upstreams)
+            task = self._begin(key, query, end, order)
+        elif self._waiting >= self._most_in_flight * _WAITERS_PER_QUESTION:
+            self.overloads += 1
+            return None
         self._waiting += 1
         try:
             return await asyncio.shield(task)
         finally:
             self._waiting -= 1
 
+    def _is_overloaded(self, first: Upstream) -> bool:
+        """Whether another question to this server first would take the place of those to others.
+
+        One that answers may hold three quarters of all places, one that does not a quarter.
+        """
+        share = self._most_in_flight // 4 * (1 if first.is_failing else 3)
+        return first.under_way >= max(1, share) or len(self._exchanges) >= self._most_in_flight
+
     def _begin(
-        self, key: tuple[bool, bytes], query: bytes, end: int, upstreams: Sequence[Upstream]
+        self, key: tuple[bool, bytes], query: bytes, end: int, order: list[Upstream]
     ) -> asyncio.Task[bytes | None]:
-        order = in_order(upstreams, asyncio.get_running_loop().time())
+        first = order[0]
+        first.under_way += 1
         task = spawn(Exchange(query, end, tcp=key[0]).run(order), name="upstream exchange")
         self._in_flight[key] = task
         self._exchanges.add(task)
 
         def ended(task: asyncio.Task[bytes | None]) -> None:
+            first.under_way -= 1
             self._exchanges.discard(task)
             if self._in_flight.get(key) is task:
                 del self._in_flight[key]

@@ -35,7 +35,10 @@ Endpoint = tuple[str, int]
 
 
 class Upstream:
-    """One server; `family` and `sockaddr` are what its sockets connect with, `streams` idle connections."""
+    """One server; `family` and `sockaddr` are what its sockets connect with, `streams` idle connections.
+
+    `under_way` counts the questions that go to it first.
+    """
 
     __slots__ = (
         "_failing",
@@ -46,6 +49,7 @@ class Upstream:
         "server",
         "sockaddr",
         "streams",
+        "under_way",
     )
 
     def __init__(self, server: ServerAddress) -> None:
@@ -60,10 +64,16 @@ class Upstream:
         self.family = info[0][0]
         self.sockaddr: tuple[Any, ...] = info[0][4]
         self.streams = IdleStreams()
+        self.under_way = 0
         self._failing = False
         self._last_until = 0.0
         self._logged = False
         self._quiet_until = 0.0
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether it did not answer the last time."""
+        return self._failing
 
     def is_last(self, now: float) -> bool:
         """Whether the other servers are to be asked before this one."""

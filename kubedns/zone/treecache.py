@@ -75,6 +75,10 @@ class Node:
         self._entries, self._children = maker()
         self._maker = None
 
+    def is_made(self) -> bool:
+        """Whether somebody has looked at its entries or children already."""
+        return self._maker is None
+
     def has(self, path: Labels) -> bool:
         """Whether a name exists at this path below the node; the empty path is the node itself."""
         node = self

@@ -184,7 +184,7 @@ async def test_configuration_at_run_time_leaves_questions_in_flight_alone(forwar
 
 
 async def test_more_questions_than_may_be_in_flight_are_servfail_at_once(counters, upstreams, says):
-    forwarder = Forwarder(counters, most_in_flight=3)
+    forwarder = Forwarder(counters, most_in_flight=4)  # three quarters of them for one server
     upstream = await upstreams.silent()
     forwarder.configure([upstream.address], {})
     waiting = [
@@ -246,3 +246,18 @@ async def test_outcomes_are_counted(forwarder, upstreams, says, counters):
     once = ("ANSWERED", "NODATA", "NXDOMAIN", "REFUSED", "SERVFAIL")
     assert counted == {name: int(name in once) for name in counted}
     assert recursive.timed == recursive.answered() == 5
+
+
+async def test_silent_server_leaves_places_to_the_others(counters, upstreams, says):
+    forwarder = Forwarder(counters, most_in_flight=8)
+    silent, lively = await upstreams.silent(), await upstreams.start(says(A_RECORD))
+    forwarder.configure([lively.address], {(b"dead", b"test"): [silent.address]})
+    waiting = [
+        asyncio.create_task(ask(forwarder, query(f"{n}.dead.test."), (b"%d" % n, b"dead", b"test")))
+        for n in range(20)
+    ]
+    await asyncio.sleep(0)
+    assert addresses(await ask(forwarder)) == ["192.0.2.53"]
+    replies = await asyncio.gather(*waiting)
+    assert {reply.rcode() for reply in replies} == {dns.rcode.SERVFAIL}
+    assert forwarder.overloads == 14

@@ -131,3 +131,12 @@ def test_server_side_apply_is_refused_with_a_way_out():
     with pytest.raises(ApiError, match="without --server-side") as refused:
         apply_patch("application/apply-patch+yaml", SERVICES.schema, _SERVICE, {})
     assert refused.value.code == 415
+
+
+def test_json_patch_that_doubles_the_object_again_and_again_is_refused():
+    bomb = [{"op": "copy", "from": "/metadata", "path": f"/metadata/k{number}"} for number in range(28)]
+    with pytest.raises(ApiError, match="copies at most"):
+        apply_patch("application/json-patch+json", SERVICES.schema, _SERVICE, bomb)
+    many = [{"op": "test", "path": "/metadata/name", "value": "web"}] * 10_001
+    with pytest.raises(ApiError, match="at most 10000 operations"):
+        apply_patch("application/json-patch+json", SERVICES.schema, _SERVICE, many)

@@ -8,6 +8,7 @@ from kubedns.names import Labels
 from kubedns.zone.treecache import MOST_NODES, Entry, Node, TooManyNamesError, TreeCache, dump
 
 SVC: Labels = (b"local", b"svc")
+OWNER = SVC[::-1]
 ONE, TWO = Entry(b"\x0a\0\0\1"), Entry(b"\x0a\0\0\2")
 
 
@@ -24,9 +25,9 @@ def tree():
 
 
 def test_records_of_a_node_are_its_entries_each_at_its_own_name(tree):
-    assert tree.get((*SVC, b"ns", b"web")) == [((*SVC, b"ns", b"web", b"e0"), ONE)]
-    assert tree.get((*SVC, b"ns", b"web", b"e0")) == [((*SVC, b"ns", b"web", b"e0"), ONE)]
-    assert tree.get((*SVC, b"ns", b"ext")) == [((*SVC, b"ns", b"ext"), TWO)]
+    assert tree.get((*SVC, b"ns", b"web")) == [((b"e0", b"web", b"ns", *OWNER), ONE)]
+    assert tree.get((*SVC, b"ns", b"web", b"e0")) == [((b"e0", b"web", b"ns", *OWNER), ONE)]
+    assert tree.get((*SVC, b"ns", b"ext")) == [((b"ext", b"ns", *OWNER), TWO)]
 
 
 def test_inner_node_exists_without_records_though_entries_are_kept_in_it(tree):
@@ -54,12 +55,12 @@ def test_wildcard_is_every_child_without_an_underscore(tree):
     tree.set_subtree((*SVC, b"other", b"web"), node)
     assert len(tree.match((*SVC, b"*", b"web"), 10) or ()) == 2
     below = tree.match((*SVC, b"other", b"web", b"*", b"e0"), 10)
-    assert below == [((*SVC, b"other", b"web", b"sub", b"e0"), TWO)]
+    assert below == [((b"e0", b"sub", b"web", b"other", *OWNER), TWO)]
 
 
 def test_last_wildcard_is_the_entries_of_its_node_and_below_another_also_of_the_children(tree):
-    assert tree.match((*SVC, b"ns", b"web", b"*"), 10) == [((*SVC, b"ns", b"web", b"e0"), ONE)]
-    assert tree.match((*SVC, b"ns", b"*"), 10) == [((*SVC, b"ns", b"ext"), TWO)]
+    assert tree.match((*SVC, b"ns", b"web", b"*"), 10) == [((b"e0", b"web", b"ns", *OWNER), ONE)]
+    assert tree.match((*SVC, b"ns", b"*"), 10) == [((b"ext", b"ns", *OWNER), TWO)]
     both = tree.match((*SVC, b"*", b"*"), 10)
     assert {entry for _, entry in both or ()} == {ONE, TWO}
 
