@@ -15,7 +15,9 @@ help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 $(VENV): pyproject.toml
-	tools/need $(HOST_PYTHON):python3 ensurepip:python3-venv
+	@tools/need python3:python3 ensurepip:python3-venv
+	@$(HOST_PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("needs Python 3.11 or newer, not " + sys.version.split()[0] + "; make HOST_PYTHON=python3.12 names another")'
+	@echo "installing what development needs into .venv, from the package index; half a minute"
 	test -x $(PYTHON) || $(HOST_PYTHON) -m venv .venv
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check uv
 	# uv takes a tenth of pip's time; it does not read pip's configuration, where pip may be needed.

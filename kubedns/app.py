@@ -8,7 +8,6 @@ takes too long, 1 for anything else that keeps the server from starting.
 import asyncio
 import logging
 import os
-import resource
 import signal
 import sys
 import time
@@ -27,6 +26,7 @@ from kubedns.cluster.credentials import load_credentials
 from kubedns.cluster.files import CredentialsError
 from kubedns.cluster.statistics import PROPAGATION_BOUNDS
 from kubedns.collectors import ClusterCollector, ClusterView, ServerCollector
+from kubedns.filelimit import allow_many_files
 from kubedns.garbage import defer_full_collections, keep_collections_short
 from kubedns.metrics import ServerCounters
 from kubedns.names import to_text
@@ -36,7 +36,7 @@ from kubedns.shared.configdir import ConfigDirError, DirectoryWatch, Snapshot
 from kubedns.shared.flags import UsageError
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
-from kubedns.shared.web import serve
+from kubedns.shared.web import PortBusyError, serve
 from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.querylog import logged
 from kubedns.skydns.server import Server
@@ -53,7 +53,6 @@ _log = logging.getLogger(__name__)
 _SYNC_FAILED: Final = 255
 _CLOCK_PERIOD: Final = 10.0
 _LOGS_QUERIES: Final = 3
-_MOST_FILES: Final = 65536
 
 
 class StartError(Exception):
@@ -89,6 +88,8 @@ class KubeDns:
         flags = InForce(nameservers=options.nameservers, federations=options.federations)
         self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._steering.apply)
         self._draining = False
+        if options.config_dir and not os.path.isdir(options.config_dir):
+            _log.warning("--config-dir=%s is no directory yet; its keys are absent", options.config_dir)
 
     # Starting and stopping.
 
@@ -124,8 +125,10 @@ class KubeDns:
                 await self._serve(
                     stack, self._metrics(), port, "metrics (environment variable PROMETHEUS_PORT)"
                 )
-        except OSError as error:
+        except PortBusyError as error:
             raise StartError(str(error)) from error
+        except OSError as error:
+            raise StartError(f"cannot listen: {error.strerror or error}") from error
         stack.push_async_callback(cancel, spawn(self._keep_time(), name="clock"))
         stack.push_async_callback(self._steering.stop)
         self._cluster.start()
@@ -134,7 +137,13 @@ class KubeDns:
 
     async def _listen(self, stack: AsyncExitStack) -> None:
         options = self._options
-        port = self._udp.start(options.dns_bind_address, options.dns_port)
+        try:
+            port = self._udp.start(options.dns_bind_address, options.dns_port)
+        except PortBusyError:
+            raise
+        except OSError as error:
+            where = f"--dns-bind-address={options.dns_bind_address} --dns-port={options.dns_port}"
+            raise StartError(f"cannot answer DNS at {where}: {error.strerror or error}") from error
         stack.callback(self._udp.stop)
         self._own[:] = [(options.dns_bind_address, port)]
         self._settings.start()
@@ -277,20 +286,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.check_config:
         return check_config(options.check_config, to_text(options.domain))
     defer_full_collections()
-    _allow_many_files()
+    allow_many_files()
     try:
         return asyncio.run(_run(options))
     except (StartError, CredentialsError) as error:
         _log.critical("cannot start: %s", error)
         return 1
-
-
-def _allow_many_files() -> None:
-    """Use the open files that the host allows: each TCP client and forwarded question needs one."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _run(options: Options) -> int:

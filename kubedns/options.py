@@ -168,7 +168,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
     flag_bool(
         "wildcards",
         True,
-        "Answer wildcard questions such as *.ns.svc, as the original does; false "
+        "Answer wildcard questions such as *.svc.ns.svc and svc.*.svc, as the original does; false "
         "keeps them from listing the cluster, with NXDOMAIN.",
     ),
     flag_duration("lame-duck", 15.0, "How long to go on answering after SIGTERM, with /readiness at 503."),

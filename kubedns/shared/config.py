@@ -83,7 +83,7 @@ def parse_config(data: Mapping[str, bytes], domain: str) -> tuple[Config, tuple[
     if errors:
         raise InvalidConfigError(errors)
     if unknown := sorted(data.keys() - _PARSERS.keys()):
-        names = ", ".join(quoted(name) for name in unknown[:_MOST_FAULTS])
+        names = ", ".join(map(_unknown, unknown[:_MOST_FAULTS]))
         more = f" and {len(unknown) - _MOST_FAULTS} more" if len(unknown) > _MOST_FAULTS else ""
         warnings.append(f"unknown keys, which have no effect: {names}{more}")
     config = Config(
@@ -93,6 +93,11 @@ def parse_config(data: Mapping[str, bytes], domain: str) -> tuple[Config, tuple[
         hosts=parsed.get("hosts", ""),
     )
     return config, tuple(warnings)
+
+
+def _unknown(name: str) -> str:
+    meant = next((key for key in _PARSERS if key.lower() == name.lower().removesuffix(".json")), None)
+    return f"{quoted(name)} (did you mean {meant}?)" if meant else quoted(name)
 
 
 def parse_federation(name: str, federation_domain: str) -> tuple[str, str]:
@@ -195,6 +200,8 @@ def _stub_name(name: str, apex: str) -> str:
     if apex and f".{apex}".endswith(f".{stub}"):
         relation = "is the cluster domain" if stub == apex else f"is a parent of the cluster domain {apex}"
         raise ValueError(f"{quoted(name)} {relation}, which is answered by kube-dns itself")
+    if apex and f".{stub}".endswith((f".svc.{apex}", f".pod.{apex}")):
+        raise ValueError(f"{quoted(name)} would take names of the cluster away from kube-dns")
     return stub
 
 

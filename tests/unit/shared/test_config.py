@@ -207,3 +207,21 @@ def test_any_octets_make_a_configuration_or_a_refusal(data):
     except InvalidConfigError:
         return
     assert isinstance(parsed, Config)
+
+
+@pytest.mark.parametrize("name", ["svc.cluster.local", "a.b.svc.Cluster.Local.", "pod.cluster.local"])
+def test_stub_domain_that_would_take_cluster_names_away_is_refused(name):
+    with pytest.raises(InvalidConfigError, match="would take names of the cluster away"):
+        parse_config({"stubDomains": f'{{"{name}": ["192.0.2.1"]}}'.encode()}, "cluster.local.")
+
+
+def test_other_stub_domain_below_the_cluster_domain_is_taken():
+    config, _ = parse_config({"stubDomains": b'{"consul.cluster.local": ["192.0.2.1"]}'}, "cluster.local.")
+    assert set(config.stub_domains) == {"consul.cluster.local"}
+
+
+def test_unknown_key_in_another_spelling_comes_with_the_right_one():
+    _, warnings = parse_config({"stubdomains": b"{}", "else": b""}, "cluster.local.")
+    assert warnings == (
+        "unknown keys, which have no effect: 'else', 'stubdomains' (did you mean stubDomains?)",
+    )
