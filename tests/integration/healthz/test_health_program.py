@@ -30,7 +30,7 @@ def test_wrong_flag_ends_with_2_and_a_hint_without_a_traceback(argument):
     ended = run(argument)
     assert ended.returncode == 2
     assert ended.stderr.startswith("exechealthz: ")
-    assert "--help" in ended.stderr
+    assert ended.stderr.endswith("Try 'exechealthz --help'.\n")
     assert "Traceback" not in ended.stderr
 
 
