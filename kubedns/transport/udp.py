@@ -21,12 +21,12 @@ from typing import Any, Final
 
 from kubedns.shared.tasks import spawn
 from kubedns.shared.web import PortBusyError
+from kubedns.transport.batch import LARGEST_QUERY, Batch, Responder, is_available
 
 _log = logging.getLogger(__name__)
 _LONGEST_WAKE_UP: Final = 0.001
 """Seconds after which everything else on the loop has its turn: some hundred plain questions."""
 _RECEIVE_BUFFER: Final = 4 << 20
-_LARGEST_QUERY: Final = 4096
 _SO_RCVBUFFORCE: Final = 33
 _IP_PKTINFO: Final = getattr(socket, "IP_PKTINFO", 8)
 _SIOCGIFADDR: Final = 0x8915
@@ -34,9 +34,6 @@ _ANCILLARY_SIZE: Final = 64
 _MOST_WAITING: Final = 2048
 """Replies that may be waited for at a time; a query beyond it is dropped, as by a full buffer."""
 _MOST_BINDS: Final = 16
-
-Reply = bytes | Awaitable[bytes | None] | None
-Responder = Callable[[bytes, bool], Reply]
 
 
 class UdpServer:
@@ -50,8 +47,15 @@ class UdpServer:
         self._respond = responder
         self._observe = observe
         self._sockets: list[socket.socket] = []
+        self._batches: list[Batch] = []
+        self._resuming: set[Batch] = set()
         self._waiting = 0
-        self.dropped = 0
+        self._dropped = 0
+
+    @property
+    def dropped(self) -> int:
+        """Queries and replies that were dropped."""
+        return self._dropped + sum(batch.dropped for batch in self._batches)
 
     def start(self, host: str, port: int) -> int:
         """Listen, and return the port, which is a free one where 0 was asked for.
@@ -72,11 +76,11 @@ class UdpServer:
                 raise
             port = bound.getsockname()[1]
             if address != _wildcard(family):
-                self._listen(loop, bound, self._drain)
+                self._listen(loop, bound)
                 continue
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._ask_for_destination(bound, family)
-            self._listen(loop, bound, self._drain_any)
+            self._listen(loop, bound, wildcard=True)
             for own in _own_addresses(family):
                 self._listen_beside(loop, family, own, port)
         return port
@@ -90,15 +94,17 @@ class UdpServer:
         self._sockets.clear()
 
     def _listen(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        listener: socket.socket,
-        drain: Callable[[socket.socket], None],
+        self, loop: asyncio.AbstractEventLoop, listener: socket.socket, *, wildcard: bool = False
     ) -> None:
         listener.setblocking(False)
         _enlarge_buffer(listener)
         self._sockets.append(listener)
-        loop.add_reader(listener, drain, listener)
+        if wildcard or not is_available(listener):
+            loop.add_reader(listener, self._drain_any, listener)
+            return
+        batch = Batch(listener, self._respond, self._wait)
+        self._batches.append(batch)
+        loop.add_reader(listener, self._drain, batch)
 
     def _listen_beside(
         self, loop: asyncio.AbstractEventLoop, family: socket.AddressFamily, address: str, port: int
@@ -112,7 +118,7 @@ class UdpServer:
             listener.close()
             _log.debug("no socket of its own for %s: %s", address, error)
         else:
-            self._listen(loop, listener, self._drain)
+            self._listen(loop, listener)
 
     @staticmethod
     def _ask_for_destination(listener: socket.socket, family: socket.AddressFamily) -> None:
@@ -121,27 +127,22 @@ class UdpServer:
         else:
             listener.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
 
-    def _drain(self, listener: socket.socket) -> None:
-        """Answer what has come to a socket of one address."""
+    def _drain(self, batch: Batch) -> None:
+        """Answer what has come to a socket of one address, many datagrams at a time."""
         begun = perf_counter()
-        until = begun + _LONGEST_WAKE_UP
-        receive, send, respond = listener.recvfrom, listener.sendto, self._respond
         try:
-            while perf_counter() < until:
-                message, peer = receive(_LARGEST_QUERY)
-                reply = respond(message, False)
-                if isinstance(reply, bytes):
-                    try:
-                        send(reply, peer)
-                    except OSError:
-                        self.dropped += 1
-                elif reply is not None:
-                    self._wait(listener, reply, peer, ())
-        except BlockingIOError:
-            pass
+            batch.answer(begun + _LONGEST_WAKE_UP)
         except OSError as error:
             _log.debug("receiving: %s", error)
         self._observe(perf_counter() - begun)
+        if not batch.is_empty and batch not in self._resuming:
+            self._resuming.add(batch)
+            asyncio.get_running_loop().call_soon(self._resume, batch)
+
+    def _resume(self, batch: Batch) -> None:
+        self._resuming.discard(batch)
+        if batch.listener.fileno() >= 0:
+            self._drain(batch)
 
     def _drain_any(self, listener: socket.socket) -> None:
         """Answer what has come to the wildcard socket, from the address that it was sent to."""
@@ -149,7 +150,7 @@ class UdpServer:
         until = begun + _LONGEST_WAKE_UP
         try:
             while perf_counter() < until:
-                message, ancillary, _, peer = listener.recvmsg(_LARGEST_QUERY, _ANCILLARY_SIZE)
+                message, ancillary, _, peer = listener.recvmsg(LARGEST_QUERY, _ANCILLARY_SIZE)
                 source = tuple(_as_source(item) for item in ancillary)
                 reply = self._respond(message, False)
                 if isinstance(reply, bytes):
@@ -169,13 +170,13 @@ class UdpServer:
             else:
                 listener.sendto(reply, peer)
         except OSError:
-            self.dropped += 1
+            self._dropped += 1
 
     def _wait(
-        self, listener: socket.socket, reply: Awaitable[bytes | None], peer: Any, source: tuple[Any, ...]
+        self, listener: socket.socket, reply: Awaitable[bytes | None], peer: Any, source: tuple[Any, ...] = ()
     ) -> None:
         if self._waiting >= _MOST_WAITING:
-            self.dropped += 1
+            self._dropped += 1
             if asyncio.iscoroutine(reply):
                 reply.close()
             return
