@@ -11,6 +11,7 @@ written under another name first is never forgotten; and in the exit of a proces
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -48,9 +49,14 @@ class HostsFile:
 
     def _replace(self, lines: str) -> None:
         new = self.path.with_name("hosts.new")
-        new.write_text(lines)
-        new.chmod(0o644)
-        new.rename(self.path)
+        try:
+            new.write_text(lines)
+            new.chmod(0o644)
+            new.rename(self.path)
+        except OSError:
+            with suppress(OSError):
+                new.unlink()
+            raise
 
 
 def open_hosts(directory: Path | None) -> HostsFile | None:

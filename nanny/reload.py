@@ -73,6 +73,7 @@ class Reloader:
         self._domain = domains[0] if domains else ""
         self._resolver = Resolver(options.kubedns_server, domains)
         self._failures: Mapping[str, str] = {}
+        self._hosts_failed = False
         self._snapshot: Snapshot = {}
         self._config = Config()
         self._wanted: Arguments | None = None
@@ -108,7 +109,7 @@ class Reloader:
                     async with asyncio.timeout(self._options.sync_interval):
                         await news.wait()
                 except TimeoutError:
-                    if server_names(self._config):
+                    if server_names(self._config) or self._hosts_failed:
                         await self._apply(self._config)
                     continue
                 news.clear()
@@ -211,8 +212,13 @@ class Reloader:
             if self._hosts.write(config.hosts):
                 self._child.feed(HostsChanged())
         except OSError as error:
-            _log.error("hosts: cannot write %s: %s", self._hosts.path, error.strerror)
+            if not self._hosts_failed:
+                _log.error("hosts: cannot write %s: %s; trying again", self._hosts.path, error.strerror)
+            self._hosts_failed = True
             return False
+        if self._hosts_failed:
+            _log.info("hosts: %s is written", self._hosts.path)
+        self._hosts_failed = False
         return True
 
 

@@ -221,6 +221,19 @@ def test_hosts_are_served_changed_and_removed_without_a_restart(start, name_serv
     assert nanny.log.count("] restarting ") == 0
 
 
+def test_hosts_that_could_not_be_written_are_served_as_soon_as_they_can(start, tmp_path):
+    hosts = tmp_path / "hosts"
+    (hosts).mkdir()
+    nanny = start("--no-resolv", flags=("--restartDnsmasq", f"--hostsDir={hosts}", "--syncInterval=1s"))
+    nanny.wait_up()
+    (hosts / "hosts.new").mkdir()
+    nanny.write(hosts="192.0.2.7 www.test\n")
+    nanny.wait_log("hosts: cannot write")
+    (hosts / "hosts.new").rmdir()
+    wait_for("the host", lambda: nanny.addresses("www.test") == ["192.0.2.7"])
+    assert nanny.log.count("hosts: cannot write") == 1
+
+
 def test_a_host_that_was_asked_for_before_loses_its_cached_nxdomain_for_other_types(start, name_server):
     upstream = name_server()
     nanny = start("--no-resolv", f"--server=127.0.0.1#{upstream.port}")
