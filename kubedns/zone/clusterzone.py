@@ -40,6 +40,7 @@ class ClusterZone:
         self._reverse = ReverseMap(domain)
         self._aliases: set[Key] = set()
         self._federations = Federations()
+        self._has_federations = False
         self._synced = False
         self.services: Sink[Service] = _Services(self)
         self.slices: Sink[EndpointSlice] = _Slices(self)
@@ -53,6 +54,7 @@ class ClusterZone:
     def configure_federations(self, domains: Mapping[str, str], topology: Topology | None) -> None:
         """Replace the federations, by name, and the place that their names elsewhere carry."""
         self._federations = Federations(domains, topology)
+        self._has_federations = bool(self._federations)
         for node in self.subtrees.values():
             node.packed = None
 
@@ -167,7 +169,7 @@ class ClusterZone:
 
     def has_federations(self) -> bool:
         """Whether a federation is configured."""
-        return bool(self._federations)
+        return self._has_federations
 
     def reverse_record(self, name: Labels) -> tuple[Labels, ...] | None:
         """Return the names of an address; see `backend.Backend`."""

@@ -87,7 +87,9 @@ class Node:
             if child is None:
                 return False
             node = child
-        return not path or path[-1] in node.entries or path[-1] in node.children
+        if node._maker is not None:
+            node._grow(node._maker)
+        return not path or path[-1] in node._entries or path[-1] in node._children
 
     def view(self) -> "tuple[Entries, Mapping[bytes, Node]]":
         """Return entries and children without keeping what a maker makes: for a look at everything."""
