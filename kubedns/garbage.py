@@ -13,13 +13,16 @@ from typing import Final
 _PERIOD: Final = 5.0
 _LOOKS_AT_EVERYTHING: Final = 6 * 3600.0
 _NEVER: Final = 1 << 30
+_YOUNG: Final = 1
+_THRESHOLDS: Final = (1000, 5, _NEVER)
+"""Young objects between two looks, and looks between two of the middle generation: some 5,000 objects."""
 
 
 def defer_full_collections() -> None:
     """Let the collector look at young objects only, from now on."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(2000, 10, _NEVER)
+    gc.set_threshold(*_THRESHOLDS)
 
 
 async def keep_collections_short() -> None:
@@ -32,5 +35,7 @@ async def keep_collections_short() -> None:
         if loop.time() >= everything_at:
             everything_at = loop.time() + _LOOKS_AT_EVERYTHING
             gc.unfreeze()
-        gc.collect()
+            gc.collect()
+        # Not the oldest generation, which after a burst of new names is as large as the tree.
+        gc.collect(_YOUNG)
         gc.freeze()
