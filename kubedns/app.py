@@ -42,8 +42,8 @@ from kubedns.skydns.querylog import logged
 from kubedns.skydns.server import Server
 from kubedns.status import metrics_app, status_app
 from kubedns.steering import Steering
-from kubedns.transport.tcp import TcpServer
 from kubedns.transport.batch import Responder
+from kubedns.transport.tcp import TcpServer
 from kubedns.transport.udp import UdpServer
 from kubedns.upstream.forward import Forwarder
 from kubedns.upstream.resolvconf import ResolvConf
