@@ -8,7 +8,8 @@ of the last name), RFC 8020 (NXDOMAIN means nothing below); SkyDNS for the SRV w
 
 import logging
 import random
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -236,7 +237,18 @@ class ZoneAnswers:
             if isinstance(record.host, bytes):
                 known.append(record.host)
         answer = RRset(name, wire.SRV, self._policy.ttl, tuple(rdatas))
+        if len(targets) > 1:
+            self._look_up_siblings(targets)
         return [answer], [rrset for target, known in targets.items() for rrset in self._glue(target, known)]
+
+    def _look_up_siblings(self, targets: Mapping[Labels, list[bytes]]) -> None:
+        """Fill in the addresses of targets right below one name, as the endpoints of a Service are, by one look."""
+        unknown = {target: known for target, known in targets.items() if not known}
+        for parent, count in Counter(target[1:] for target in unknown).items():
+            siblings = (self._backend.records(parent, exact=True) or ()) if count > 1 else ()
+            for record in siblings:
+                if record.owner is not None and record.owner in unknown and isinstance(record.host, bytes):
+                    unknown[record.owner].append(record.host)
 
     def _glue(self, target: Labels, known: Sequence[bytes]) -> Iterable[RRset]:
         if not known:
