@@ -10,20 +10,20 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kubedns import wire
 from kubedns.backend import Backend, BackendError, ServiceRecord
 from kubedns.names import Labels, to_text
 from kubedns.resolution import Resolution, UpstreamRecord
+from kubedns.skydns.chain import Chain, alias_of, lower
 from kubedns.skydns.response import Answer
 from kubedns.skydns.rrset import Rdata, RRset, address_rrset, name_rrset, soa_rrset, srv_rdata, txt_rrset
 
 _log = logging.getLogger(__name__)
 DNS_SCHEMA_VERSION: Final = b"1.1.0"
 """Of the DNS-Based Service Discovery specification; the TXT record at dns-version."""
-MOST_LINKS: Final = 8
 SOA_TTL: Final = 3600
 _RECORD_OCTETS: Final = 12
 """Of a record whose owner is a pointer, before its data."""
@@ -38,20 +38,6 @@ class Policy:
     ttl: int = 30
     negative_ttl: int = 60
     wildcards: bool = True
-
-
-@dataclass(slots=True)
-class Chain:
-    """An alias followed so far: the CNAME records, the name that it leads to now, the names seen."""
-
-    qtype: int
-    target: Labels
-    links: list[RRset] = field(default_factory=list)
-    seen: set[Labels] = field(default_factory=set)
-
-    def broken(self) -> bool:
-        """Whether it turns back on itself or is too long."""
-        return self.target in self.seen or len(self.links) > MOST_LINKS
 
 
 class ZoneAnswers:
@@ -113,8 +99,8 @@ class ZoneAnswers:
         """
         asked = chain.target
         records = [record for record in said.records if record.rtype in (wire.CNAME, chain.qtype)]
-        while (alias := _alias_of(chain.target, records)) is not None and chain.qtype != wire.CNAME:
-            target = _lower(alias.target)
+        while (alias := alias_of(chain.target, records)) is not None and chain.qtype != wire.CNAME:
+            target = lower(alias.target)
             chain.seen.add(chain.target)
             chain.links.append(self._upstream_rrset(alias.owner, wire.CNAME, [alias.record]))
             chain.target = target
@@ -125,7 +111,7 @@ class ZoneAnswers:
             for record in records
             if said.rcode == wire.NOERROR
             and record.rtype == chain.qtype
-            and _lower(record.owner) == chain.target
+            and lower(record.owner) == chain.target
         ]
         size = _ADDRESS_SIZE.get(chain.qtype)
         if size is not None and any(len(record.rdata) != size for record in own):
@@ -281,33 +267,6 @@ class ZoneAnswers:
 def _alias_target(record: ServiceRecord) -> Labels:
     """Return the target of a record that is an alias, else the empty name."""
     return record.host if isinstance(record.host, tuple) and not record.port else ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Alias:
-    record: UpstreamRecord
-    owner: Labels
-    target: Labels
-
-
-def _alias_of(name: Labels, records: Iterable[UpstreamRecord]) -> _Alias | None:
-    """Return the CNAME record of a name among an upstream's records."""
-    for record in records:
-        if record.rtype == wire.CNAME and _lower(record.owner) == name:
-            return _Alias(record, record.owner, _labels_of(record.rdata))
-    return None
-
-
-def _labels_of(name_wire: bytes) -> Labels:
-    labels, position = [], 0
-    while length := name_wire[position]:
-        labels.append(name_wire[position + 1 : position + 1 + length])
-        position += length + 1
-    return tuple(labels)
-
-
-def _lower(labels: Labels) -> Labels:
-    return tuple(label.lower() for label in labels)
 
 
 def _from_anywhere(records: list[ServiceRecord]) -> list[ServiceRecord]:

@@ -17,7 +17,8 @@ from kubedns.names import IN_ADDR_ARPA, IP6_ARPA, Labels
 from kubedns.query import Query, Rejected, parse_query
 from kubedns.rejection import rejection
 from kubedns.resolution import Resolution
-from kubedns.skydns.answers import Chain, ZoneAnswers
+from kubedns.skydns.answers import ZoneAnswers
+from kubedns.skydns.chain import Chain
 from kubedns.skydns.chaos import chaos_text
 from kubedns.skydns.lean import LeanPath
 from kubedns.skydns.negatives import Negatives

@@ -6,7 +6,8 @@ from kubedns import wire
 from kubedns.names import Labels, to_wire
 from kubedns.objects import Service
 from kubedns.resolution import UNRESOLVED, Resolution, UpstreamRecord
-from kubedns.skydns.answers import Chain, Policy, ZoneAnswers
+from kubedns.skydns.answers import Policy, ZoneAnswers
+from kubedns.skydns.chain import Chain
 from kubedns.skydns.response import Answer
 from kubedns.zone.clusterzone import ClusterZone
 

@@ -1,0 +1,56 @@
+"""Aliases on the way from the asked name to the last one (RFC 1034 3.6.2)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kubedns import wire
+from kubedns.names import Labels
+from kubedns.resolution import UpstreamRecord
+from kubedns.skydns.rrset import RRset
+
+MOST_LINKS: Final = 8
+
+
+@dataclass(slots=True)
+class Chain:
+    """An alias followed so far: the CNAME records, the name that it leads to now, the names seen."""
+
+    qtype: int
+    target: Labels
+    links: list[RRset] = field(default_factory=list)
+    seen: set[Labels] = field(default_factory=set)
+
+    def broken(self) -> bool:
+        """Whether it turns back on itself or is too long."""
+        return self.target in self.seen or len(self.links) > MOST_LINKS
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A CNAME record of an upstream; `owner` and `target` have the case that they came in."""
+
+    record: UpstreamRecord
+    owner: Labels
+    target: Labels
+
+
+def alias_of(name: Labels, records: Iterable[UpstreamRecord]) -> Alias | None:
+    """Return the CNAME record of a lower-case name among an upstream's records."""
+    for record in records:
+        if record.rtype == wire.CNAME and lower(record.owner) == name:
+            return Alias(record, record.owner, _labels_of(record.rdata))
+    return None
+
+
+def lower(labels: Labels) -> Labels:
+    """Return a name in lower case."""
+    return tuple(label.lower() for label in labels)
+
+
+def _labels_of(name_wire: bytes) -> Labels:
+    labels, position = [], 0
+    while length := name_wire[position]:
+        labels.append(name_wire[position + 1 : position + 1 + length])
+        position += length + 1
+    return tuple(labels)
