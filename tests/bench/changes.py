@@ -2,7 +2,8 @@
 
 Runs as a process of its own: `python -m tests.bench.changes URL --rate 100 --seconds 5`.  Every
 second as many different Services change as the rate says, half of them headless: those get an
-endpoint with a new address, the others another port.  Prints how many changes were made.
+endpoint with a new address, the others another port.  With --unseen the same work is done at slices that
+no record comes from, those of Services with a cluster IP.  Prints how many changes were made.
 """
 
 import argparse
@@ -17,26 +18,26 @@ _MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 _NEW_ADDRESSES = 1 << 21
 
 
-async def change_for(url: str, rate: int, seconds: float, cluster: Cluster) -> int:
+async def change_for(url: str, rate: int, seconds: float, cluster: Cluster, *, unseen: bool) -> int:
     """Make `rate` changes a second; return how many were made.  Raises aiohttp.ClientError."""
     loop = asyncio.get_running_loop()
     timeout = aiohttp.ClientTimeout(total=10)
     async with aiohttp.ClientSession(url, raise_for_status=True, timeout=timeout) as session:
         begun, made = loop.time(), 0
-        while (due := made / rate) < seconds:
+        while (due := made / rate) < seconds > loop.time() - begun:
             await asyncio.sleep(begun + due - loop.time())
-            path, patch = _change(cluster, made, rate)
+            path, patch = _change(cluster, made, rate, unseen=unseen)
             async with session.patch(path, json=patch, headers=_MERGE_PATCH):
                 made += 1
     return made
 
 
-def _change(cluster: Cluster, number: int, rate: int) -> tuple[str, dict[str, object]]:
+def _change(cluster: Cluster, number: int, rate: int, *, unseen: bool) -> tuple[str, dict[str, object]]:
     """Return path and patch of one change; the Services come round again after `rate` of them."""
     turn, index = divmod(number, rate)
     which = index // 2
-    if index % 2:
-        service = cluster.services - 1 - which % cluster.headless
+    if index % 2 or unseen:
+        service = which % cluster.portals if unseen else cluster.services - 1 - which % cluster.headless
         body = cluster.slice(service)
         body["endpoints"][turn % cluster.endpoints]["addresses"] = [pod_ip(_NEW_ADDRESSES + number)]
         path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace(service)}/endpointslices"
@@ -53,8 +54,10 @@ def main() -> int:
     parser.add_argument("url", help="base URL of the API server")
     parser.add_argument("--rate", type=int, default=100, help="changes per second")
     parser.add_argument("--seconds", type=float, default=5.0, help="how long")
+    parser.add_argument("--unseen", action="store_true", help="change what kube-dns does not watch")
     options = parser.parse_args()
-    print(asyncio.run(change_for(options.url, options.rate, options.seconds, Cluster())))
+    changes = change_for(options.url, options.rate, options.seconds, Cluster(), unseen=options.unseen)
+    print(asyncio.run(changes))
     return 0
 
 

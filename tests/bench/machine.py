@@ -150,7 +150,7 @@ def _task_seconds(pid: int) -> float:
 def pinned(cores: frozenset[int]):
     """Have this process, and what it starts meanwhile, run on some cores only."""
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores & before or before)
+    os.sched_setaffinity(0, cores)
     try:
         yield
     finally:
@@ -200,7 +200,8 @@ def describe() -> str:
     return f"{model}, {cores} cores, Linux {platform.release()}, Python {sys.version.split()[0]}"
 
 
-def check_cores() -> None:
-    """Raise BenchError unless both cores are ours."""
+def leave_server_core() -> None:
+    """Have this process run on the other core from now on; raises BenchError unless both are ours."""
     if not os.sched_getaffinity(0) >= ANY_CORE:
         raise BenchError("needs two cores, one for the server and one for what asks it")
+    os.sched_setaffinity(0, OTHER_CORE)

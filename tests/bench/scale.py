@@ -26,7 +26,7 @@ from kubedns.cluster.reflector import SETTLED
 from tests.bench import dnsperf
 from tests.bench.cluster import Cluster
 from tests.bench.figures import Figure, markdown
-from tests.bench.machine import ANY_CORE, ROOT, BenchError, check_cores, describe, pinned
+from tests.bench.machine import ANY_CORE, ROOT, BenchError, describe, leave_server_core, pinned
 from tests.bench.prober import Prober
 from tests.bench.propagation import Propagation
 from tests.bench.report import targets_table
@@ -227,7 +227,7 @@ def main() -> int:
     options = parser.parse_args()
     print(f"{datetime.now(UTC):%Y-%m-%d}, {describe()}", flush=True)
     try:
-        check_cores()
+        leave_server_core()
         with tempfile.TemporaryDirectory() as scratch:
             rows = linearity(Path(scratch))
             print(markdown(("cluster", "MiB after the first sync"), rows), end="\n\n", flush=True)
