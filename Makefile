@@ -36,12 +36,12 @@ demo: setup ## run the add-on without a cluster and ask it a dozen questions; CH
 .PHONY: test
 test: setup ## the tests, with a real dnsmasq and dig, and kubectl where there is one
 	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils openssl:openssl ip:iproute2 unshare:util-linux
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile --ignore tests/e2e/pod --ignore tests/monitoring $(TESTS)
+	$(PYTHON) -m pytest -q --ignore tests/e2e/pod --ignore tests/monitoring $(TESTS)
 
 .PHONY: monitoring
 monitoring: setup ## alerts, dashboard and scraping against a real Prometheus
 	@tools/need prometheus:prometheus dnsmasq:dnsmasq-base
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/monitoring
+	$(PYTHON) -m pytest -q tests/monitoring
 
 .PHONY: lint
 lint: setup ## style, types, import directions

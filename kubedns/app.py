@@ -28,6 +28,7 @@ from kubedns.cluster.statistics import PROPAGATION_BOUNDS
 from kubedns.collectors import ClusterCollector, ClusterView, ServerCollector
 from kubedns.filelimit import allow_many_files
 from kubedns.garbage import defer_full_collections, keep_collections_short
+from kubedns.listeners import listen
 from kubedns.metrics import ServerCounters
 from kubedns.names import to_text
 from kubedns.options import PROGRAM, Options, from_argv, help_text
@@ -138,20 +139,23 @@ class KubeDns:
 
     async def _listen(self, stack: AsyncExitStack) -> None:
         options = self._options
+        host = options.dns_bind_address
         try:
-            port = self._udp.start(options.dns_bind_address, options.dns_port)
+            port = await listen(self._udp, self._tcp, host, options.dns_port, self._know_own)
         except PortBusyError:
             raise
         except OSError as error:
-            where = f"--dns-bind-address={options.dns_bind_address} --dns-port={options.dns_port}"
+            where = f"--dns-bind-address={host} --dns-port={options.dns_port}"
             raise StartError(f"cannot answer DNS at {where}: {error.strerror or error}") from error
         stack.callback(self._udp.stop)
-        self._own[:] = [(options.dns_bind_address, port)]
-        self._settings.start()
-        await self._tcp.start(options.dns_bind_address, port)
         stack.push_async_callback(self._tcp.stop)
         stack.push_async_callback(self._forwarder.close)
-        _log.info("answering DNS at %s, port %d, over UDP and TCP", options.dns_bind_address, port)
+        _log.info("answering DNS at %s, port %d, over UDP and TCP", host, port)
+
+    def _know_own(self, port: int) -> None:
+        """Let the forwarder know which upstream would be this server itself."""
+        self._own[:] = [(self._options.dns_bind_address, port)]
+        self._settings.start()
 
     @staticmethod
     async def _serve(stack: AsyncExitStack, app: web.Application, port: int, purpose: str) -> None:
