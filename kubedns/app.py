@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Final
 
@@ -73,9 +73,11 @@ class KubeDns:
         policy = Policy(options.ttl, options.negative_ttl, options.wildcards)
         answers = ZoneAnswers(self._zone, policy)
         self._server = Server(self._zone, answers, self._forwarder, self._counters)
-        as_is_or_logged = logged if options.verbosity >= _LOGS_QUERIES else _as_is
-        self._udp = UdpServer(as_is_or_logged(self._server.respond), self._counters.note_batch)
-        self._tcp = TcpServer(as_is_or_logged(self._server.respond_tcp))
+        watched: Callable[[Responder], Responder] = (
+            logged if options.verbosity >= _LOGS_QUERIES else lambda respond: respond
+        )
+        self._udp = UdpServer(watched(self._server.respond), self._counters.note_batch)
+        self._tcp = TcpServer(watched(self._server.respond_tcp))
         self._resolv_conf = ResolvConf()
         credentials = load_credentials(options.kubeconfig, options.master_url, os.environ)
         self._api_server = credentials.server
@@ -267,10 +269,6 @@ class KubeDns:
             now=time.monotonic,
             propagation_bounds=PROPAGATION_BOUNDS,
         )
-
-
-def _as_is(respond: Responder) -> Responder:
-    return respond
 
 
 def main(argv: Sequence[str] | None = None) -> int:
