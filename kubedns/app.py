@@ -95,8 +95,6 @@ class KubeDns:
         if options.config_dir and not os.path.isdir(options.config_dir):
             _log.warning("--config-dir=%s is no directory yet; its keys are absent", options.config_dir)
 
-    # Starting and stopping.
-
     async def run(self) -> int:
         """Serve until told to stop; return the exit status.  Raises StartError."""
         loop = asyncio.get_running_loop()
