@@ -1,11 +1,7 @@
 """dnsperf, the load: questions from a file, and what came of them.
-
-It goes before everything else on its core, where that is allowed, so that what is measured as the time
-to an answer is not its own waiting for the core.
 Source of its output's shape: dnsperf(1), 2.10.
 """
 
-import os
 import re
 import signal
 import subprocess
@@ -16,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.bench.machine import OTHER_CORE, BenchError, Program, pinned
+from tests.bench.machine import FIRST, OTHER_CORE, BenchError, Program, pinned
 
 _CLIENTS: Final = "8"
 _OUTSTANDING: Final = "200"
 _GRACE: Final = 10.0
-_FIRST: Final = ("nice", "-n", "-10") if os.geteuid() == 0 else ()
-_REAL_TIME: Final = ("chrt", "--fifo", "1") if os.geteuid() == 0 else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +38,7 @@ def run(
     """
     servers = (server, *helpers)
     before = sum(program.cpu_seconds() for program in servers)
-    output = _dnsperf([*_FIRST, *_command(port, questions, seconds), "-q", _OUTSTANDING], seconds)
+    output = _dnsperf([*FIRST, *_command(port, questions, seconds), "-q", _OUTSTANDING], seconds)
     used = sum(program.cpu_seconds() for program in servers) - before
     answered = int(_figure(output, r"Queries completed:\s+(\d+)"))
     if not answered:
@@ -67,7 +61,7 @@ class Latencies:
 
 def latencies(port: int, questions: Path, seconds: float, qps: float) -> Latencies:
     """Ask at a steady rate and take the time of every answer.  Raises BenchError."""
-    command = [*_REAL_TIME, *_command(port, questions, seconds)]
+    command = [*FIRST, *_command(port, questions, seconds)]
     output = _dnsperf([*command, "-Q", f"{qps:.0f}", "-q", "2000", "-v", "-t", "2"], seconds)
     times = sorted(float(line.rpartition(" ")[2]) * 1000 for line in output.splitlines() if line[:2] == "> ")
     if not times:
@@ -95,7 +89,7 @@ class Steady:
 @contextmanager
 def steady(port: int, questions: Path, seconds: float, qps: float) -> Iterator[Steady]:
     """Have a steady load of `qps` during the context, for `seconds` at most."""
-    command = [*_FIRST, *_command(port, questions, seconds), "-Q", f"{qps:.0f}", "-q", "2000"]
+    command = [*FIRST, *_command(port, questions, seconds), "-Q", f"{qps:.0f}", "-q", "2000"]
     with pinned(OTHER_CORE):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     load = Steady(process)

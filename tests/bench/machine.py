@@ -1,7 +1,8 @@
 """Processes on their own cores, and what they use: CPU seconds and memory, from /proc.
 
 One core is the server's that is being measured; everything that asks, changes or watches it shares
-the other, so that it does not pay for them.
+the other, so that it does not pay for them.  Servers and load go before everything else on their
+cores, where that is allowed: what is measured is not their waiting for a core.
 """
 
 import os
@@ -22,6 +23,8 @@ ROOT: Final = Path(__file__).parents[2]
 SERVER_CORE: Final = frozenset({0})
 OTHER_CORE: Final = frozenset({1})
 ANY_CORE: Final = SERVER_CORE | OTHER_CORE
+FIRST: Final = ("nice", "-n", "-10") if os.geteuid() == 0 else ()
+"""Stands before the command of a program that goes before others."""
 _START_WITHIN: Final = 30.0
 _STOP_WITHIN: Final = 5.0
 

@@ -20,7 +20,7 @@ import yaml
 
 from kubedns.names import record_label
 from tests.bench.cluster import Cluster, cluster_ip, pod_ip
-from tests.bench.machine import OTHER_CORE, ROOT, SERVER_CORE, BenchError, Program, answers, free_port
+from tests.bench.machine import FIRST, OTHER_CORE, ROOT, SERVER_CORE, BenchError, Program, answers, free_port
 
 _DOMAIN: Final = "cluster.local"
 _SOA: Final = f"ns.dns.{_DOMAIN}. hostmaster.{_DOMAIN}. 1 28800 7200 604800 60"
@@ -84,7 +84,8 @@ class Bench:
         environment: dict[str, str] | None = None,
     ) -> Program:
         """Start a program that lives until the end of the bench."""
-        program = Program(command, cores, self._directory / f"{name}.log", environment)
+        first = FIRST if cores == SERVER_CORE else ()
+        program = Program([*first, *command], cores, self._directory / f"{name}.log", environment)
         return self._stack.enter_context(program)
 
     def _start_server(self, name: str, command: list[str], port: int) -> Running:
