@@ -117,11 +117,17 @@ class LeanPath:
     def _packed_below(self, lower: bytes) -> Packed | None:
         """Return what is kept for a name below a Service's, or NXDOMAIN where nothing is there."""
         tail = lower[-self._tail_octets :]
-        stop = len(lower) - self._tail_octets
-        service = _last_two_labels(lower, stop) if tail in self._tails else None
-        if service is None:
+        if tail not in self._tails:
             return None
-        subtree = self._subtrees.get(lower[service:stop]) if service else None
+        # Most are one label below, so that no walk is needed.
+        service: int | None = lower[0] + 1
+        subtree = self._subtrees.get(lower[service : -self._tail_octets])
+        if subtree is None or not 0 < lower[0] <= _LONGEST_LABEL:
+            stop = len(lower) - self._tail_octets
+            service = _last_two_labels(lower, stop)
+            if service is None:
+                return None
+            subtree = self._subtrees.get(lower[service:stop]) if service else None
         if subtree is not None and (kept := subtree.packed) is not None:
             known: Packed | None = kept.get(lower[:service] + tail)
             if known is not None:
