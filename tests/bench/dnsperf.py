@@ -1,4 +1,5 @@
 """dnsperf, the load: questions from a file, and what came of them.
+
 Source of its output's shape: dnsperf(1), 2.10.
 """
 
