@@ -48,28 +48,6 @@ def run(
     return Load(_figure(output, r"Queries per second:\s+([\d.]+)"), answered, lost, used / answered * 1e6)
 
 
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """Times to an answer in ms, sorted, and how many questions were lost."""
-
-    milliseconds: list[float]
-    lost: int
-
-    def percentile(self, share: float) -> float:
-        """Return the time within which this percentage was answered."""
-        return percentile(self.milliseconds, share)
-
-
-def latencies(port: int, questions: Path, seconds: float, qps: float) -> Latencies:
-    """Ask at a steady rate and take the time of every answer.  Raises BenchError."""
-    command = [*FIRST, *_command(port, questions, seconds)]
-    output = _dnsperf([*command, "-Q", f"{qps:.0f}", "-q", "2000", "-v", "-t", "2"], seconds)
-    times = sorted(float(line.rpartition(" ")[2]) * 1000 for line in output.splitlines() if line[:2] == "> ")
-    if not times:
-        raise BenchError(f"port {port} answered nothing\n{output}")
-    return Latencies(times, int(_figure(output, r"Queries lost:\s+(\d+)")))
-
-
 class Steady:
     """A load in the background; what came of it is known when its context has ended."""
 

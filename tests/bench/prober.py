@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
+from tests.bench.dnsperf import percentile
 from tests.bench.machine import OTHER_CORE, ROOT, BenchError, pinned
 
 PERIOD: Final = 0.001
@@ -66,6 +67,10 @@ class Prober:
         found = json.loads(output)
         self.results = [Answered(*pair) for pair in found if pair[1] is not None]
         self.lost = len(found) - len(self.results)
+
+    def percentile(self, share: float) -> float:
+        """Return the milliseconds within which this percentage was answered."""
+        return percentile(sorted(item.milliseconds for item in self.results), share)
 
     def longest(self, since: float = 0.0, until: float = float("inf")) -> float:
         """Return the longest time to an answer, in ms, of the questions asked in an interval."""

@@ -19,9 +19,10 @@ from typing import Final
 
 from tests.bench import dnsperf
 from tests.bench.cluster import QUESTIONS, Cluster
-from tests.bench.dnsperf import Latencies, Load
+from tests.bench.dnsperf import Load
 from tests.bench.figures import Figure, Series, markdown
 from tests.bench.machine import OTHER_CORE, ROOT, BenchError, describe, leave_server_core, pinned
+from tests.bench.prober import Prober
 from tests.bench.report import speed_page
 from tests.bench.servers import Bench, KubeDns, Running, fetch
 
@@ -30,6 +31,8 @@ RATIOS: Final = {"hot": 2.2, "wide": 2.2, "mix": 2.8, "cold": 2.5}
 _CHANGES: Final = 100
 _CHURN: Final = 0.9
 _SLOWEST_MS: Final = 5.0
+_PROBED: Final = 15.0
+"""Seconds for which the time to an answer is looked at: as many thousand questions."""
 
 
 def measure(bench: Bench, rounds: int, seconds: float) -> tuple[list[Series], list[Figure]]:
@@ -83,17 +86,22 @@ def _changing(
             with changing(api, seconds + 1, unseen=row is quiet):
                 row.runs.append(_load(bench, running, "mix", seconds))
     rate = quiet.qps / 2
-    with changing(api, 2 * seconds + 1), scraping(server.metrics):
-        times = dnsperf.latencies(server.port, bench.questions["mix"], 2 * seconds, rate)
+    with (
+        changing(api, _PROBED + 1),
+        scraping(server.metrics),
+        dnsperf.steady(server.port, bench.questions["mix"], 2 * _PROBED, rate),
+        Prober(server.port) as prober,
+    ):
+        time.sleep(_PROBED)
     series += [quiet, churn]
     _show([quiet, churn])
     print(
-        f"mix at {rate:.0f} qps, {_CHANGES} changes/s, a scrape each second: {_percentiles(times)}\n",
+        f"mix at {rate:.0f} qps, {_CHANGES} changes/s, a scrape each second: {_percentiles(prober)}\n",
         flush=True,
     )
     return [
         Figure("churn: qps of a quiet run", churn.qps / quiet.qps * 100, _CHURN * 100, "%", at_least=True),
-        Figure("p99.9 at half rate, churn, scrapes", times.percentile(99.9), _SLOWEST_MS, "ms"),
+        Figure("p99.9 at half rate, churn, scrapes", prober.percentile(99.9), _SLOWEST_MS, "ms"),
     ]
 
 
@@ -155,9 +163,9 @@ def scraping(url: str, period: float = 1.0) -> Iterator[None]:
         thread.join()
 
 
-def _percentiles(times: Latencies) -> str:
-    shown = ", ".join(f"p{share:g} {times.percentile(share):.2f} ms" for share in (50, 99, 99.9))
-    return f"{shown}, lost {times.lost} of {len(times.milliseconds) + times.lost}"
+def _percentiles(prober: Prober) -> str:
+    shown = ", ".join(f"p{share:g} {prober.percentile(share):.2f} ms" for share in (50, 99, 99.9))
+    return f"{shown}, lost {prober.lost} of {len(prober.results) + prober.lost}"
 
 
 def _show(rows: list[Series]) -> None:
