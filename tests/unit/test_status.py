@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import aiohttp
 import pytest
 from aiohttp import web
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from kubedns.shared.web import serve
 from kubedns.status import metrics_app, status_app
@@ -83,3 +83,12 @@ async def test_others_have_their_turn_while_a_large_cache_is_shown(get):
 async def test_metrics_are_served_at_their_path_only(get):
     assert (await get(metrics_app(CollectorRegistry(), "/counts"), "/counts"))[0] == 200
     assert (await get(metrics_app(CollectorRegistry(), "/counts"), "/metrics"))[0] == 404
+
+
+async def test_metrics_are_the_whole_page_though_each_family_is_a_step_of_its_own(get):
+    registry = CollectorRegistry()
+    Counter("questions", "Asked.", ["system"], registry=registry).labels("auth").inc(3)
+    Gauge("objects", "Held.", registry=registry).set(7)
+    page = generate_latest(registry).decode()
+    assert 'questions_total{system="auth"} 3.0' in page
+    assert await get(metrics_app(registry, "/metrics"), "/metrics") == (200, page)
