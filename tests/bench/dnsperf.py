@@ -67,8 +67,12 @@ class Steady:
 
 @contextmanager
 def steady(port: int, questions: Path, seconds: float, qps: float) -> Iterator[Steady]:
-    """Have a steady load of `qps` during the context, for `seconds` at most."""
-    command = [*FIRST, *_command(port, questions, seconds), "-Q", f"{qps:.0f}", "-q", "2000"]
+    """Have a steady load of `qps` during the context, for `seconds` at most.
+
+    No more than 200 questions are outstanding: what dnsperf has to catch up with after it had to wait
+    for its core is otherwise a burst that no client sends.
+    """
+    command = [*FIRST, *_command(port, questions, seconds), "-Q", f"{qps:.0f}", "-q", _OUTSTANDING]
     with pinned(OTHER_CORE):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     load = Steady(process)
