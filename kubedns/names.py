@@ -13,18 +13,17 @@ Labels = tuple[bytes, ...]
 LONGEST_NAME: Final = 255
 """Octets of the longest name on the wire, its root label included (RFC 1035 2.3.4)."""
 
-_DNS_1123_LABEL = re.compile(rb"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+DNS_1123_LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+"""What Kubernetes calls a DNS-1123 label, in lower case (RFC 1123 2.1)."""
+_DNS_1123_LABEL = re.compile(DNS_1123_LABEL.encode())
 _DNS_NAME_LABEL = re.compile(rb"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _HEXADECIMAL = re.compile(rb"[0-9a-f]*")
+_LENGTHS = tuple(bytes((length,)) for length in range(64))
+"""The length octet of a label, by its length."""
 _FNV_OFFSET = 0x811C9DC5
 _FNV_PRIME = 0x01000193
 IN_ADDR_ARPA: Final[Labels] = (b"in-addr", b"arpa")
 IP6_ARPA: Final[Labels] = (b"ip6", b"arpa")
-
-
-def is_dns_1123_label(label: bytes) -> bool:
-    """Whether a lower-case label is what Kubernetes calls a DNS-1123 label (RFC 1123 2.1)."""
-    return _DNS_1123_LABEL.fullmatch(label) is not None
 
 
 def parse_domain(text: str, *, underscores: bool = False) -> Labels:
@@ -49,7 +48,7 @@ def parse_domain(text: str, *, underscores: bool = False) -> Labels:
 
 def to_wire(labels: Labels) -> bytes:
     """Return the uncompressed wire form; each label must have 1 to 63 octets."""
-    return b"".join([bytes((len(label),)) + label for label in labels]) + b"\0"
+    return b"".join([_LENGTHS[len(label)] + label for label in labels]) + b"\0"
 
 
 def to_text(labels: Labels) -> str:

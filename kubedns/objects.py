@@ -1,19 +1,19 @@
 """What the API room hands to the zone room: Kubernetes objects cut down to what DNS needs.
 
-Every field costs memory once per object of the cluster, so a new one must make a record.
+Every field costs memory once per object of the cluster, so a new one must make a record.  What
+comes with every change is a NamedTuple: made, compared and hashed without running Python code.
 Addresses are packed (4 or 16 bytes, network order), names are as the API has them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 Key = tuple[str, str]
 """Namespace and name of an object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(NamedTuple):
     """A named port: `protocol` in lower case (`tcp`, `udp`, `sctp`); unnamed ports make no record."""
 
     name: str
@@ -21,8 +21,7 @@ class Port:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(NamedTuple):
     """A Service.
 
     Exactly one holds: `cluster_ips` (at least one address), `headless`, or `external_name`
@@ -38,19 +37,17 @@ class Service:
     ports: tuple[Port, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """One ready endpoint of a slice: its addresses, and its hostname or the empty string."""
 
     addresses: tuple[bytes, ...]
     hostname: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointSlice:
+class EndpointSlice(NamedTuple):
     """An EndpointSlice: the Service that its label names (`""`: none), ready endpoints, named ports.
 
-    A slice of address type FQDN has no endpoints here.
+    No endpoint comes twice.  A slice of address type FQDN has no endpoints here.
     """
 
     namespace: str

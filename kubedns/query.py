@@ -4,9 +4,9 @@ A message that cannot be a question at all is None and gets no answer; one that 
 whatever it asks is a `Rejected`.  Source: RFC 1035 4.1, RFC 6891 6.1, RFC 9619 (QDCOUNT).
 """
 
-from dataclasses import dataclass
 from struct import error as struct_error
 from struct import unpack_from
+from typing import NamedTuple
 
 from kubedns import wire
 from kubedns.names import LONGEST_NAME, Labels
@@ -15,16 +15,14 @@ _LONGEST_LABEL = 63
 _POINTER = 0xC0
 
 
-@dataclass(frozen=True, slots=True)
-class Edns:
+class Edns(NamedTuple):
     """What an OPT record says: the payload size of the sender, and whether DO is set."""
 
     payload: int
     do: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """One question.
 
     `question` is the question section as it came; `labels` its name in lower case.
@@ -56,8 +54,7 @@ class Query:
         return min(max(self.edns.payload, wire.SMALLEST_PAYLOAD), wire.LARGEST_UDP_PAYLOAD)
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(NamedTuple):
     """A message that is answered with nothing but an rcode (and its question, where there is one)."""
 
     message_id: bytes

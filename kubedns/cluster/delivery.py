@@ -6,8 +6,7 @@ Out: one `Sink.apply` for each batch.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kubedns.cluster.statistics import ResourceStatistics
 from kubedns.objects import Key, Sink
@@ -15,8 +14,7 @@ from kubedns.objects import Key, Sink
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
+class Change(NamedTuple, Generic[T]):
     """The new state of one object, None when it is gone.
 
     `version` is the resource version of the change; where a list did not have an object any

@@ -10,13 +10,14 @@ kept when its `ready` is true, null or absent; `serving` and `terminating` do no
 
 import base64
 import binascii
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from socket import AF_INET, AF_INET6, inet_pton
 from typing import Any, TypeVar
 
-from kubedns.names import is_dns_1123_label
+from kubedns.names import DNS_1123_LABEL
 from kubedns.objects import Endpoint, EndpointSlice, Key, Port, Service
 
 T = TypeVar("T")
@@ -25,6 +26,7 @@ Projection = Callable[[Key, dict[str, Any], list[str]], T]
 
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
 _PROTOCOLS = {"TCP": "tcp", "UDP": "udp", "SCTP": "sctp"}
+_LABEL = re.compile(DNS_1123_LABEL)
 _MOST_SHARED = 4096
 
 
@@ -89,7 +91,7 @@ def endpoint_slice(key: Key, body: dict[str, Any], refused: list[str]) -> Endpoi
     entries = (
         [] if body.get("addressType") == "FQDN" else _sequence(body.get("endpoints"), "endpoints", refused)
     )
-    endpoints = [ready for entry in entries if (ready := _endpoint(entry, refused)) is not None]
+    endpoints = dict.fromkeys(ready for entry in entries if (ready := _endpoint(entry, refused)) is not None)
     ports = _ports(body.get("ports"), refused)
     return EndpointSlice(key[0], key[1], sys.intern(owner), tuple(endpoints), ports)
 
@@ -112,14 +114,15 @@ def config_data(key: Key, body: dict[str, Any], refused: list[str]) -> Mapping[s
 
 def is_label(text: str) -> bool:
     """Whether a text is a DNS-1123 label."""
-    return text.isascii() and is_dns_1123_label(text.encode())
+    return _LABEL.fullmatch(text) is not None
 
 
 def _endpoint(entry: Any, refused: list[str]) -> Endpoint | None:
     if not isinstance(entry, dict):
         refused.append(f"endpoint {_shown(entry)} is not an object")
         return None
-    ready = _mapping(entry.get("conditions")).get("ready")
+    conditions = entry.get("conditions")
+    ready = conditions.get("ready") if isinstance(conditions, dict) else None
     if ready is not None and ready is not True:
         return None
     addresses = _addresses(_sequence(entry.get("addresses"), "addresses", refused), "address", refused)
@@ -135,13 +138,13 @@ def _endpoint(entry: Any, refused: list[str]) -> Endpoint | None:
 
 
 def _addresses(texts: Iterable[Any], what: str, refused: list[str]) -> tuple[bytes, ...]:
-    packed: list[bytes] = []
+    packed: dict[bytes, None] = {}
     for text in texts:
         address = _packed(text) if isinstance(text, str) else None
         if address is None:
             refused.append(f"{what} {_shown(text)} is not an IP address")
-        elif address not in packed:
-            packed.append(address)
+        else:
+            packed[address] = None
     return tuple(packed)
 
 
@@ -165,24 +168,19 @@ def _ports(value: Any, refused: list[str]) -> tuple[Port, ...]:
         if not isinstance(name, str) or type(number) is not int or not isinstance(protocol, str | None):
             refused.append(f"port {_shown(entry)} has a name, number or protocol of the wrong type")
             continue
-        port = _port(name, number, protocol or "TCP")
-        if isinstance(port, Port):
-            ports.append(port)
+        if not is_label(name):
+            refused.append(f"port name {_shown(name)} is not a DNS label")
+        elif not 0 < number < 65536:
+            refused.append(f"port {name}: {_shown(number)} is not a port number")
+        elif (protocol or "TCP") not in _PROTOCOLS:
+            refused.append(f"port {name}: protocol {_shown(protocol)} is not TCP, UDP or SCTP")
         else:
-            refused.append(port)
+            ports.append(_port(name, _PROTOCOLS[protocol or "TCP"], number))
     return _shared(tuple(ports))
 
 
-@lru_cache(maxsize=_MOST_SHARED)
-def _port(name: str, number: int, protocol: str) -> Port | str:
-    """Return a port, or why it cannot be one; equal ones are one object, of which there are few."""
-    if not is_label(name):
-        return f"port name {_shown(name)} is not a DNS label"
-    if not 0 < number < 65536:
-        return f"port {name}: {_shown(number)} is not a port number"
-    if protocol not in _PROTOCOLS:
-        return f"port {name}: protocol {_shown(protocol)} is not TCP, UDP or SCTP"
-    return Port(name, _PROTOCOLS[protocol], number)
+_port = lru_cache(maxsize=_MOST_SHARED)(Port)
+"""Equal ports are one object: there are few of them in a cluster."""
 
 
 @lru_cache(maxsize=_MOST_SHARED)

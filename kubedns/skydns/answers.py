@@ -160,9 +160,10 @@ class ZoneAnswers:
         records = None if refused else self._backend.records(name, exact=not wild)
         if records is None:
             return self.negative(wire.NXDOMAIN)
-        alias = min((host for host in map(_alias_target, records) if host), default=None)
-        if alias is not None:
-            records = tuple(record for record in records if not _alias_target(record))
+        aliases = [record.host for record in records if not record.port and isinstance(record.host, tuple)]
+        if aliases:
+            alias = min(aliases)
+            records = tuple(record for record in records if record.port or isinstance(record.host, bytes))
             if not records:
                 own = name_rrset(name, wire.CNAME, self._policy.ttl, (alias,))
                 return Answer(answer=[own]) if qtype == wire.CNAME else alias
@@ -215,7 +216,7 @@ class ZoneAnswers:
             assert target is not None
             rdata = srv_rdata(weight, record.port, target)
             if rdata not in rdatas:
-                octets += _RECORD_OCTETS + sum(map(len, rdata))
+                octets += _RECORD_OCTETS + len(rdata[0])
                 if octets > wire.LARGEST_MESSAGE:
                     return [RRset(name, wire.SRV, self._policy.ttl, tuple(rdatas))], []
                 rdatas[rdata] = None
@@ -240,8 +241,9 @@ class ZoneAnswers:
         if not known:
             records = self._backend.records(target, exact=True) or ()
             known = [record.host for record in records if isinstance(record.host, bytes)]
+        distinct = dict.fromkeys(known)
         for rtype, size in _ADDRESS_SIZE.items():
-            addresses = tuple(dict.fromkeys(address for address in known if len(address) == size))
+            addresses = tuple([address for address in distinct if len(address) == size])
             if addresses:
                 yield address_rrset(target, rtype, self._policy.ttl, addresses)
 
@@ -264,11 +266,6 @@ class ZoneAnswers:
         return RRset(owner, rtype, ttl, tuple(dict.fromkeys((record.rdata,) for record in records)))
 
 
-def _alias_target(record: ServiceRecord) -> Labels:
-    """Return the target of a record that is an alias, else the empty name."""
-    return record.host if isinstance(record.host, tuple) and not record.port else ()
-
-
 def _from_anywhere(records: list[ServiceRecord]) -> list[ServiceRecord]:
     """Return more records than fit a message beginning anywhere, so that all are seen in time."""
     if len(records) * _RECORD_OCTETS < wire.LARGEST_MESSAGE:
@@ -280,4 +277,4 @@ def _from_anywhere(records: list[ServiceRecord]) -> list[ServiceRecord]:
 def _turn(rrset: RRset) -> RRset:
     """Return the records beginning anywhere: an answer that is not kept turns by chance."""
     start = random.randrange(len(rrset.rdatas))
-    return replace(rrset, rdatas=rrset.rdatas[start:] + rrset.rdatas[:start])
+    return rrset._replace(rdatas=rrset.rdatas[start:] + rrset.rdatas[:start])

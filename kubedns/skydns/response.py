@@ -20,6 +20,8 @@ from kubedns.skydns.rrset import Rdata, RRset
 
 _LARGEST_POINTER = 0x3FFF
 _POINTER_OCTETS = 2
+_QUESTION = (0xC000 | wire.HEADER_SIZE).to_bytes(2)
+"""A pointer to the question's name."""
 WITH_OPT = 2
 Heads = tuple[bytes, bytes, bytes, bytes]
 """Flags and counts of a header: for RD clear and RD set, then (from WITH_OPT on) the same with an OPT record."""
@@ -172,32 +174,42 @@ class _Packer:
     """
 
     def __init__(self, query: Query, *, learn: bool) -> None:
+        self._query = query
         self._learn = learn
         self._position = wire.HEADER_SIZE + len(query.question)
         self._class_wire = query.question[-2:]
-        self._offsets: dict[Labels, int] = {}
-        if query.is_lower_case():
-            self._remember(query.labels, wire.HEADER_SIZE, len(query.labels))
-        else:
-            self._offsets[query.labels] = wire.HEADER_SIZE
+        self._offsets: dict[Labels, int] | None = None
+
+    def _known(self) -> dict[Labels, int]:
+        """Return where names begin that can be pointed at, by their labels."""
+        if self._offsets is None:
+            self._offsets = {}
+            if self._query.is_lower_case():
+                self._remember(self._query.labels, wire.HEADER_SIZE, len(self._query.labels))
+        return self._offsets
 
     def _remember(self, labels: Labels, position: int, written: int) -> None:
         """Take note of where a name and its endings begin, of which the first `written` labels are there."""
+        known = self._known()
         for index in range(written):
             if position > _LARGEST_POINTER:
                 return
-            self._offsets.setdefault(labels[index:], position)
+            known.setdefault(labels[index:], position)
             position += len(labels[index]) + 1
 
     def _name(self, labels: Labels, position: int) -> bytes:
-        written, ending = len(labels), b"\0"
+        if labels == self._query.labels:
+            return _QUESTION
+        written, ending, known = len(labels), b"\0", self._known()
         for index in range(len(labels)):
-            offset = self._offsets.get(labels[index:])
+            offset = known.get(labels[index:])
             if offset is not None:
                 written, ending = index, (0xC000 | offset).to_bytes(2)
                 break
         if self._learn:
             self._remember(labels, position, written)
+        if written == 1:
+            return bytes((len(labels[0]),)) + labels[0] + ending
         return to_wire(labels[:written])[:-1] + ending
 
     def section(self, rrsets: Iterable[RRset]) -> list[bytes]:
@@ -209,14 +221,15 @@ class _Packer:
             for rdata in rrset.rdatas:
                 if len(owner) != _POINTER_OCTETS:
                     owner = self._name(rrset.owner, self._position)
-                data = self._data(rdata, self._position + len(owner) + 10)
-                records.append(owner + fixed + len(data).to_bytes(2) + data)
-                self._position += len(records[-1])
+                data = rdata[0]
+                if len(rdata) > 1 or not isinstance(data, bytes):
+                    data = self._with_names(rdata, self._position + len(owner) + 10)
+                record = b"".join((owner, fixed, len(data).to_bytes(2), data))
+                records.append(record)
+                self._position += len(record)
         return records
 
-    def _data(self, rdata: Rdata, position: int) -> bytes:
-        if len(rdata) == 1 and isinstance(rdata[0], bytes):
-            return rdata[0]
+    def _with_names(self, rdata: Rdata, position: int) -> bytes:
         data = b""
         for part in rdata:
             data += part if isinstance(part, bytes) else self._name(part, position + len(data))

@@ -1,7 +1,7 @@
 """Resource records before they are packed."""
 
-from dataclasses import dataclass
 from struct import pack
+from typing import NamedTuple
 
 from kubedns import wire
 from kubedns.names import Labels, to_wire
@@ -10,8 +10,7 @@ Rdata = tuple[bytes | Labels, ...]
 """The parts of one record's data in order: bytes as they are, and names that may be compressed."""
 
 
-@dataclass(frozen=True, slots=True)
-class RRset:
+class RRset(NamedTuple):
     """The records of one owner and type; `ttl` in seconds.  Class IN."""
 
     owner: Labels
@@ -22,7 +21,7 @@ class RRset:
 
 def address_rrset(owner: Labels, rtype: int, ttl: int, addresses: tuple[bytes, ...]) -> RRset:
     """Return the A or AAAA records of packed addresses."""
-    return RRset(owner, rtype, ttl, tuple((address,) for address in addresses))
+    return RRset(owner, rtype, ttl, tuple([(address,) for address in addresses]))
 
 
 def name_rrset(owner: Labels, rtype: int, ttl: int, targets: tuple[Labels, ...]) -> RRset:

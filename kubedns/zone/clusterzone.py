@@ -11,10 +11,10 @@ from typing import Final
 
 from kubedns.backend import MOST_RECORDS, BackendError, ServiceRecord
 from kubedns.names import Labels, address_of_reverse, pod_address, to_wire
-from kubedns.objects import EndpointSlice, Key, Service, Sink, Topology
+from kubedns.objects import Endpoint, EndpointSlice, Key, Service, Sink, Topology
 from kubedns.zone import generate
 from kubedns.zone.federation import Federations
-from kubedns.zone.reversemap import Named, ReverseMap, names_of_service, names_of_slice
+from kubedns.zone.reversemap import Named, ReverseMap, names_of_endpoints, names_of_service
 from kubedns.zone.treecache import WILDCARD, Entry, Node, TooManyNamesError, TreeCache, dump
 
 _log = logging.getLogger(__name__)
@@ -62,51 +62,61 @@ class ClusterZone:
         """Take over new states of Services; None: gone."""
         for key, service in changes.items():
             old = self._services.pop(key, None)
-            if old is not None:
-                self._reverse.remove(self._names_of(old))
             if service is not None:
                 self._services[key] = service
-                self._reverse.add(self._names_of(service))
+            if old is None or service is None or not _has_same_addresses(old, service):
+                if old is not None:
+                    self._reverse.remove(self._names_of(old))
+                if service is not None:
+                    self._reverse.add(self._names_of(service))
             self._publish(key)
 
     def apply_slices(self, changes: Mapping[Key, EndpointSlice | None]) -> None:
         """Take over new states of EndpointSlices; None: gone.
 
-        The work is that of the changed slices, however large their Services are.
+        The work is that of what changed in the slices, however large their Services are.
         """
         touched: dict[Key, None] = {}
         for key, slice_ in changes.items():
             old = self._slices.pop(key, None)
-            if old is not None and old.service:
-                touched[self._unlink(key, old)] = None
             if slice_ is not None:
                 self._slices[key] = slice_
-                if slice_.service:
-                    touched[self._link(key, slice_)] = None
+            if old is not None and slice_ is not None and old.service == slice_.service:
+                self._exchange(_owner(slice_), old.endpoints, slice_.endpoints)
+            else:
+                if old is not None:
+                    self._unlink(key, old)
+                if slice_ is not None:
+                    self._link(key, slice_)
+            touched.update((_owner(it), None) for it in (old, slice_) if it is not None and it.service)
         for owner in touched:
             self._publish(owner)
 
-    def _link(self, key: Key, slice_: EndpointSlice) -> Key:
-        """Join a slice to its Service, and return whose it is."""
-        owner = (slice_.namespace, slice_.service)
-        self._slices_of[owner] = tuple(sorted((*self._slices_of.get(owner, ()), key)))
-        service = self._services.get(owner)
-        if service is not None and service.headless:
-            self._reverse.add(names_of_slice(slice_))
-        return owner
+    def _link(self, key: Key, slice_: EndpointSlice) -> None:
+        """Join a slice to its Service."""
+        if slice_.service:
+            owner = _owner(slice_)
+            self._slices_of[owner] = tuple(sorted((*self._slices_of.get(owner, ()), key)))
+            self._exchange(owner, (), slice_.endpoints)
 
-    def _unlink(self, key: Key, slice_: EndpointSlice) -> Key:
-        """Part a slice from its Service, and return whose it was."""
-        owner = (slice_.namespace, slice_.service)
-        left = tuple(other for other in self._slices_of[owner] if other != key)
-        if left:
-            self._slices_of[owner] = left
-        else:
-            del self._slices_of[owner]
+    def _unlink(self, key: Key, slice_: EndpointSlice) -> None:
+        """Part a slice from its Service."""
+        if slice_.service:
+            owner = _owner(slice_)
+            left = tuple(other for other in self._slices_of[owner] if other != key)
+            if left:
+                self._slices_of[owner] = left
+            else:
+                del self._slices_of[owner]
+            self._exchange(owner, slice_.endpoints, ())
+
+    def _exchange(self, owner: Key, old: tuple[Endpoint, ...], new: tuple[Endpoint, ...]) -> None:
+        """Put the names of a slice's endpoints in the place of those it had, if its Service is headless."""
         service = self._services.get(owner)
         if service is not None and service.headless:
-            self._reverse.remove(names_of_slice(slice_))
-        return owner
+            before, after = set(old), set(new)
+            self._reverse.remove(names_of_endpoints(owner, before - after))
+            self._reverse.add(names_of_endpoints(owner, after - before))
 
     def _slices_for(self, service: Service) -> generate.Slices:
         if not service.headless:
@@ -116,7 +126,7 @@ class ClusterZone:
     def _names_of(self, service: Service) -> Iterator[tuple[bytes, Named]]:
         yield from names_of_service(service)
         for slice_ in self._slices_for(service):
-            yield from names_of_slice(slice_)
+            yield from names_of_endpoints(_owner(slice_), slice_.endpoints)
 
     def _publish(self, key: Key) -> None:
         """Swap in the names of a Service as they are now."""
@@ -129,8 +139,9 @@ class ClusterZone:
             slices = self._slices_for(service)
             if generate.has_records(service, slices):
                 node = generate.subtree(service, slices, self.domain)
-        self._tree.set_entry(path, entry or ())
-        (self._aliases.add if entry else self._aliases.discard)(key)
+        if entry or key in self._aliases:
+            self._tree.set_entry(path, entry or ())
+            (self._aliases.add if entry else self._aliases.discard)(key)
         self._tree.set_subtree(path, node)
         index = to_wire(path[-1:-3:-1])[:-1]
         if node is not None or entry:
@@ -165,7 +176,7 @@ class ClusterZone:
         if found is None:
             covered = self._federations and self._federations.covers(below)
             return self._federated(below) if covered else None
-        return tuple([ServiceRecord(entry.host, entry.port, owner) for owner, entry in found])
+        return tuple(found)
 
     def has_federations(self) -> bool:
         """Whether a federation is configured."""
@@ -224,6 +235,16 @@ class ClusterZone:
     def dump(self) -> Iterator[str]:
         """Yield the tree as JSON, in pieces."""
         return dump(self._tree.root, self._ttl)
+
+
+def _owner(slice_: EndpointSlice) -> Key:
+    """Return the Service that a slice says it belongs to."""
+    return slice_.namespace, slice_.service
+
+
+def _has_same_addresses(one: Service, other: Service) -> bool:
+    """Whether two states of a Service give the same names to the same addresses."""
+    return one.headless == other.headless and one.cluster_ips == other.cluster_ips
 
 
 class _Services:

@@ -47,7 +47,7 @@ def external_name(service: Service) -> tuple[Entry, ...]:
 
 def _cluster_ip(service: Service, _slices: Slices, domain: Labels) -> tuple[Entries, Mapping[bytes, Node]]:
     target = service_labels(service, domain)
-    entries = {record_label(address_text(ip)): (Entry(ip),) for ip in service.cluster_ips}
+    entries = {_address_label(ip): (Entry(ip),) for ip in service.cluster_ips}
     protocols: dict[bytes, dict[bytes, Node]] = {}
     for port in service.ports:
         record = (Entry(target, port.number),)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kubedns.names import Labels, address_text, record_label
-from kubedns.objects import EndpointSlice, Key, Service
+from kubedns.objects import Endpoint, Key, Service
 
 
 class Named(NamedTuple):
@@ -75,10 +75,9 @@ def names_of_service(service: Service) -> Iterator[tuple[bytes, Named]]:
         yield address, name
 
 
-def names_of_slice(slice_: EndpointSlice) -> Iterator[tuple[bytes, Named]]:
-    """Yield the names that a slice of a headless Service gives to its endpoints' addresses."""
-    service = (slice_.namespace, slice_.service)
-    for endpoint in slice_.endpoints:
+def names_of_endpoints(service: Key, endpoints: Iterable[Endpoint]) -> Iterator[tuple[bytes, Named]]:
+    """Yield the names that endpoints of a headless Service give to their addresses."""
+    for endpoint in endpoints:
         name = Named(service, endpoint.hostname)
         for address in endpoint.addresses:
             yield address, name

@@ -9,9 +9,10 @@ Source: the original's TreeCache, whose wildcard rules and JSON are kept.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kubedns.backend import ServiceRecord
 from kubedns.names import Labels, address_text, to_text
 
 WILDCARD = b"*"
@@ -125,10 +126,6 @@ class Branch(Node):
         return not self._children and not self._entries
 
 
-Found = tuple[Labels, Entry]
-"""The labels of a name, left to right, and an entry there."""
-
-
 class TreeCache:
     """The tree from the root down; the inner nodes on the path `kept` stay when they are empty."""
 
@@ -175,7 +172,7 @@ class TreeCache:
                 break
             trail[depth - 1].set_child(path[depth - 1], None)
 
-    def get(self, path: Labels) -> list[Found] | None:
+    def get(self, path: Labels) -> list[ServiceRecord] | None:
         """Return the records at exactly this path; None when the name does not exist.
 
         The records at a node are its entries, each found at its own name; an inner node has none.
@@ -185,13 +182,13 @@ class TreeCache:
             child = node.children.get(label)
             if child is None:
                 records = node.entries.get(label) if depth == len(path) else None
-                return None if records is None else [(path[::-1], entry) for entry in records]
+                return None if records is None else _records(path[::-1], records)
             node = child
         if isinstance(node, Branch) and node.is_empty():
             return None
-        return list(_records_at(path[::-1], node))
+        return _records_at(path[::-1], node)
 
-    def match(self, path: Labels, most: int) -> list[Found] | None:
+    def match(self, path: Labels, most: int) -> list[ServiceRecord] | None:
         """Return at most `most` records at a path with wildcards; None when there are none.
 
         `*` stands for every child that does not begin with `_`; as the last label it means the
@@ -199,7 +196,7 @@ class TreeCache:
         also means the entries of the children, so that `*.*.svc` lists what it seems to ask for.
         Raises TooManyNamesError where nothing is found at the first MOST_NODES nodes.
         """
-        found: list[Found] = []
+        found: list[ServiceRecord] = []
         pending: list[tuple[Labels, Node]] = [((), self.root)]
         looked = 0
         while pending and len(found) < most:
@@ -210,17 +207,17 @@ class TreeCache:
             looked += 1
             at, node = pending.pop()
             if len(at) == len(path):
-                found.extend(_records_at(at, node))
+                found += _records_at(at, node)
                 continue
             label, is_last = path[len(at)], len(at) == len(path) - 1
             if label != WILDCARD:
                 if is_last and label in node.entries:
-                    found.extend(((label, *at), entry) for entry in node.entries[label])
+                    found += _records((label, *at), node.entries[label])
                 elif (child := node.children.get(label)) is not None:
                     pending.append(((label, *at), child))
                 continue
             if is_last:
-                found.extend(_entries_of(at, node))
+                found += _records_below(at, node)
             if not is_last or WILDCARD in path[:-1]:
                 pending.extend(
                     ((name, *at), child)
@@ -230,16 +227,21 @@ class TreeCache:
         return found[:most] or None
 
 
-def _records_at(at: Labels, node: Node) -> Iterator[Found]:
-    """Yield the records of a node's own name; the entries of an inner node are those of names below it."""
-    return iter(()) if isinstance(node, Branch) else _entries_of(at, node)
+def _records_at(at: Labels, node: Node) -> list[ServiceRecord]:
+    """Return the records of a node's own name; the entries of an inner node are those of names below it."""
+    return [] if isinstance(node, Branch) else _records_below(at, node)
 
 
-def _entries_of(at: Labels, node: Node) -> Iterator[Found]:
-    for label, records in node.view()[0].items():
-        owner = (label, *at)
-        for entry in records:
-            yield owner, entry
+def _records_below(at: Labels, node: Node) -> list[ServiceRecord]:
+    return [
+        ServiceRecord(host, port, (label, *at))
+        for label, entries in node.view()[0].items()
+        for host, port in entries
+    ]
+
+
+def _records(owner: Labels, entries: Iterable[Entry]) -> list[ServiceRecord]:
+    return [ServiceRecord(host, port, owner) for host, port in entries]
 
 
 def dump(node: Node, ttl: int) -> Iterator[str]:

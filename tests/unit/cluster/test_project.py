@@ -163,6 +163,11 @@ def test_only_ready_endpoints_are_kept(conditions, published):
     assert made.endpoints == ((ready("10.1.0.1"),) if published else ())
 
 
+def test_endpoint_that_comes_twice_is_kept_once_so_that_it_can_go_at_once():
+    twice = [{"addresses": ["10.0.0.1"]}, {"addresses": ["10.0.0.2"]}, {"addresses": ["10.0.0.1"]}]
+    assert endpoint_slice(endpoints=twice).endpoints == (ready("10.0.0.1"), ready("10.0.0.2"))
+
+
 def test_slice_of_address_type_fqdn_has_no_endpoints():
     assert endpoint_slice(addressType="FQDN", endpoints=[{"addresses": ["a.example"]}]).endpoints == ()
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from kubedns.backend import ServiceRecord
 from kubedns.names import Labels
 from kubedns.zone.treecache import MOST_NODES, Entry, Node, TooManyNamesError, TreeCache, dump
 
@@ -12,8 +13,12 @@ OWNER = SVC[::-1]
 ONE, TWO = Entry(b"\x0a\0\0\1"), Entry(b"\x0a\0\0\2")
 
 
+def at(name: Labels, entry: Entry) -> ServiceRecord:
+    return ServiceRecord(entry.host, entry.port, (*name, *OWNER))
+
+
 def leaf(*entries: Entry) -> Node:
-    return Node({b"e%d" % at: (entry,) for at, entry in enumerate(entries)})
+    return Node({b"e%d" % number: (entry,) for number, entry in enumerate(entries)})
 
 
 @pytest.fixture
@@ -25,9 +30,9 @@ def tree():
 
 
 def test_records_of_a_node_are_its_entries_each_at_its_own_name(tree):
-    assert tree.get((*SVC, b"ns", b"web")) == [((b"e0", b"web", b"ns", *OWNER), ONE)]
-    assert tree.get((*SVC, b"ns", b"web", b"e0")) == [((b"e0", b"web", b"ns", *OWNER), ONE)]
-    assert tree.get((*SVC, b"ns", b"ext")) == [((b"ext", b"ns", *OWNER), TWO)]
+    assert tree.get((*SVC, b"ns", b"web")) == [at((b"e0", b"web", b"ns"), ONE)]
+    assert tree.get((*SVC, b"ns", b"web", b"e0")) == [at((b"e0", b"web", b"ns"), ONE)]
+    assert tree.get((*SVC, b"ns", b"ext")) == [at((b"ext", b"ns"), TWO)]
 
 
 def test_inner_node_exists_without_records_though_entries_are_kept_in_it(tree):
@@ -55,14 +60,14 @@ def test_wildcard_is_every_child_without_an_underscore(tree):
     tree.set_subtree((*SVC, b"other", b"web"), node)
     assert len(tree.match((*SVC, b"*", b"web"), 10) or ()) == 2
     below = tree.match((*SVC, b"other", b"web", b"*", b"e0"), 10)
-    assert below == [((b"e0", b"sub", b"web", b"other", *OWNER), TWO)]
+    assert below == [at((b"e0", b"sub", b"web", b"other"), TWO)]
 
 
 def test_last_wildcard_is_the_entries_of_its_node_and_below_another_also_of_the_children(tree):
-    assert tree.match((*SVC, b"ns", b"web", b"*"), 10) == [((b"e0", b"web", b"ns", *OWNER), ONE)]
-    assert tree.match((*SVC, b"ns", b"*"), 10) == [((b"ext", b"ns", *OWNER), TWO)]
+    assert tree.match((*SVC, b"ns", b"web", b"*"), 10) == [at((b"e0", b"web", b"ns"), ONE)]
+    assert tree.match((*SVC, b"ns", b"*"), 10) == [at((b"ext", b"ns"), TWO)]
     both = tree.match((*SVC, b"*", b"*"), 10)
-    assert {entry for _, entry in both or ()} == {ONE, TWO}
+    assert {Entry(record.host, record.port) for record in both or ()} == {ONE, TWO}
 
 
 def test_wildcard_collects_no_more_than_it_may(tree):
