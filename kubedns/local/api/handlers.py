@@ -100,7 +100,10 @@ class Api:
             verb, handler = self._writer(method, place)
         namespace = place.name if place.resource is NAMESPACES else place.namespace
         self.access.check(self._user(request), verb, place.resource, namespace, place.name)
-        return await handler(request, place)
+        response = await handler(request, place)
+        if method not in {"GET", "HEAD"}:
+            await asyncio.sleep(0)  # the watchers learn of a change no later than who made it
+        return response
 
     def _user(self, request: web.Request) -> str:
         return self.access.user(request.headers.get("Authorization"))
