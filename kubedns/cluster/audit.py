@@ -78,12 +78,10 @@ async def _read(api: Api, selection: Selection, intake: Intake[T], audit: Audit[
                 audit.restart()
             else:
                 _note(event, intake, audit)
-            if pace.due():
-                await pace.pause()
+            await pace.pause_if_due()
     for key in intake.holdings.held_keys():
         audit.compare(key, version)
-        if pace.due():
-            await pace.pause()
+        await pace.pause_if_due()
 
 
 def _note(event: Event, intake: Intake[T], audit: Audit[T]) -> None:

@@ -2,9 +2,9 @@
 
 In: events of lists and watches.
 Out: batches of Changes to a Delivery.
-Invariant: between two pauses no more than BATCH objects are delivered and no more than SLICE
-seconds of decoding happen, so that the loop's other work (answers) is never held up; a later change of an
-object replaces an earlier one that still waits.
+Invariant: no more than SLICE seconds, and the one event or batch that passes them, go by between two
+pauses, so that the loop's other work (answers) is never held up; a later change of an object replaces an
+earlier one that still waits.
 """
 
 import asyncio
@@ -23,8 +23,9 @@ from kubedns.objects import Key
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-BATCH: Final = 16
-SLICE: Final = 0.0015
+BATCH: Final = 8
+SLICE: Final = 0.0007
+"""Seconds; three reflectors may be at it in one turn of the loop."""
 _MOST_COMPLAINTS = 1000
 
 
@@ -33,16 +34,22 @@ class Pace:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._began = self._loop.time()
+        self.begin()
 
     def due(self) -> bool:
         """Whether this step has lasted SLICE seconds."""
         return self._loop.time() - self._began >= SLICE
 
-    async def pause(self) -> None:
-        """Let others run, and begin a new step."""
-        await asyncio.sleep(0)
+    def begin(self) -> float:
+        """Begin a new step, after others had their turn; return the loop's time."""
         self._began = self._loop.time()
+        return self._began
+
+    async def pause_if_due(self) -> None:
+        """Let others run when it is time, and begin a new step."""
+        if self.due():
+            await asyncio.sleep(0)
+            self.begin()
 
 
 class Intake(Generic[T]):
@@ -137,15 +144,14 @@ class Intake(Generic[T]):
         return len(self._staged) >= BATCH
 
     async def drain(self, pace: Pace) -> None:
-        """Deliver all that waits, pausing after each whole batch."""
+        """Deliver all that waits, and pause when it is time."""
         while self._staged:
             batch = list(islice(self._staged.values(), BATCH))
             for change in batch:
                 del self._staged[change.key]
             self.statistics.objects = len(self.holdings)
             self._delivery.apply(batch)
-            if self._staged or len(batch) == BATCH:
-                await pace.pause()
+            await pace.pause_if_due()
 
     def reached(self) -> None:
         """Tell that everything up to `version` was delivered."""

@@ -240,13 +240,13 @@ class Reflector(Generic[T]):
         return accepted
 
     async def _take_chunk(self, request: Request, events: Iterator[Event], pace: Pace) -> None:
-        arrival = asyncio.get_running_loop().time()
+        arrival = pace.begin()
         try:
             for event in events:
                 self._take(request, event, arrival)
                 if self._intake.full() or pace.due():
                     await self._intake.drain(pace)
-                    await pace.pause()
+                    await pace.pause_if_due()
         finally:
             # What came before an error counts.
             await self._intake.drain(pace)

@@ -37,7 +37,7 @@ async def replace(
             intake.stage(intake.holdings.remove(key, version_number(version)))
         if intake.full() or pace.due():
             await intake.drain(pace)
-            await pace.pause()
+            await pace.pause_if_due()
     await intake.drain(pace)
     intake.version = version
     intake.reached()
@@ -64,5 +64,5 @@ async def _take(
                     intake.take_object(key, number, event.object)
             if intake.full() or pace.due():
                 await intake.drain(pace)
-                await pace.pause()
+                await pace.pause_if_due()
     return version
