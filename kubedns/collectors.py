@@ -26,6 +26,7 @@ class ServerCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the series from the counters as they stand."""
+        self._counters.settle()
         name = self._prefix.__add__
         requests = CounterMetricFamily(name("dns_request_count"), "Questions answered.", labels=["system"])
         durations = HistogramMetricFamily(

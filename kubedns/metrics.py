@@ -84,17 +84,15 @@ class SystemCounters:
         outcomes = self.outcomes
         return sum(outcomes) - outcomes[Outcome.TRUNCATED] - outcomes[Outcome.OVERFLOW]
 
-    def spread(self, seconds: float) -> None:
-        """Share the time of one wake-up evenly among the answers that it gave."""
-        count = self.answered()
-        if new := count - self.timed:
-            self.timed = count
-            self.durations.observe(seconds / new, new)
+    def untimed(self) -> int:
+        """Return how many answers have no duration yet."""
+        return self.answered() - self.timed
 
-    def time_one(self, seconds: float) -> None:
-        """Record the duration of one answer that was waited for."""
-        self.timed += 1
-        self.durations.observe(seconds)
+    def time(self, seconds: float, count: int) -> None:
+        """Record that `count` answers took some time each."""
+        if count:
+            self.timed += count
+            self.durations.observe(seconds, count)
 
     def size_histogram(self) -> Histogram:
         """Return the sizes of all replies."""
@@ -113,8 +111,32 @@ class ServerCounters:
     def __init__(self) -> None:
         self.systems = {system: SystemCounters() for system in SYSTEMS}
         self.misses = 0
+        self._quick = 0.0
 
-    def note_batch(self, seconds: float) -> None:
-        """Attribute the time of one wake-up of a socket, in which answers were given at once."""
-        for system in ("auth", "reverse"):
-            self.systems[system].spread(seconds)
+    def note_batch(self, seconds: float, answers: int) -> None:
+        """Note the time of one wake-up of a socket, in which so many answers were given at once.
+
+        They share it evenly.  Where that is less than the first bound, as nearly always, it only adds up
+        until somebody looks.
+        """
+        if seconds < DURATION_BUCKETS[0] * answers:
+            self._quick += seconds
+        elif answers:
+            self._settle(seconds, answers)
+
+    def settle(self) -> None:
+        """Bring the durations up to date; to be called before they are read."""
+        self._settle(0.0, 0)
+
+    def _settle(self, seconds: float, answers: int) -> None:
+        """Record the durations of all answers since the last time, of which the latest took `seconds` together."""
+        untimed = [
+            (system, system.untimed()) for system in map(self.systems.__getitem__, ("auth", "reverse"))
+        ]
+        total = sum(count for _, count in untimed)
+        slow = min(answers, total)
+        for system, count in untimed:
+            slow_ones = round(count * slow / total) if total else 0
+            system.time(seconds / (slow or 1), slow_ones)
+            system.time(self._quick / ((total - slow) or 1), count - slow_ones)
+        self._quick = 0.0

@@ -82,7 +82,7 @@ class Server:
         begun = perf_counter()
         reply = self.respond(message, tcp)
         if isinstance(reply, bytes):
-            self._counters.note_batch(perf_counter() - begun)
+            self._counters.note_batch(perf_counter() - begun, 1)
         return reply
 
     def _full(self, message: bytes, tcp: bool) -> Reply:
@@ -130,7 +130,7 @@ class Server:
                 answer = await self._at_the_end(chain)
         except TimeoutError:
             answer = self._answers.unresolved(chain)
-        self._auth.time_one(perf_counter() - begun)
+        self._auth.time(perf_counter() - begun, 1)
         return self._finish(query, pack(query, answer), self._auth, tcp)
 
     async def _at_the_end(self, chain: Chain) -> Answer:

@@ -82,6 +82,7 @@ class Batch:
         self.dropped = 0
         self._respond = respond
         self._later = later
+        self._descriptor = listener.fileno()
         self._next = self._count = 0
         self._addresses = bytearray(SIZE * _ADDRESS_SLOT)
         self._replies = bytearray(SIZE * _REPLY_SLOT)
@@ -89,6 +90,8 @@ class Batch:
         self._queries = memoryview(queries)
         self._receive_vectors, self._receive_headers = self._structures(queries, LARGEST_QUERY)
         send_vectors, self._send_headers = self._structures(self._replies, _REPLY_SLOT)
+        self._receive_at = ctypes.byref(self._receive_headers)
+        self._send_at = [ctypes.byref(self._send_headers, _HEADER_OCTETS * index) for index in range(SIZE)]
         self._received = memoryview(self._receive_headers).cast("B").cast("I")
         self._sent = memoryview(send_vectors).cast("B").cast("L")
 
@@ -110,21 +113,21 @@ class Batch:
         """Whether all that has been taken is answered."""
         return self._next == self._count
 
-    def answer(self, until: float) -> None:
+    def answer(self, until: float) -> int:
         """Answer what has come until a moment of `perf_counter`, the question at hand included.
 
-        What was taken and has to wait is answered first the next time; the socket does not become
-        readable for it.  Raises OSError when receiving fails.
+        Return how many replies there were at once.  What was taken and has to wait is answered first the
+        next time; the socket does not become readable for it.  Raises OSError when receiving fails.
         """
+        replies = 0
         while not self.is_empty or self._receive():
-            self._answer_taken(until)
+            replies += self._answer_taken(until)
             if self._count < SIZE or perf_counter() >= until:
-                return
+                break
+        return replies
 
     def _receive(self) -> int:
-        count: int = _recvmmsg(
-            self.listener.fileno(), ctypes.byref(self._receive_headers), SIZE, socket.MSG_DONTWAIT, None
-        )
+        count: int = _recvmmsg(self._descriptor, self._receive_at, SIZE, socket.MSG_DONTWAIT, None)
         if count < 0:
             problem = ctypes.get_errno()
             if problem not in (errno.EAGAIN, errno.EINTR):
@@ -133,10 +136,12 @@ class Batch:
         self._next, self._count = 0, count
         return count
 
-    def _answer_taken(self, until: float) -> None:
+    def _answer_taken(self, until: float) -> int:
+        """Answer what was taken, until it is time; return how many replies there were at once."""
         respond, queries, received = self._respond, self._queries, self._received
         replies, sent = self._replies, self._sent
-        index = first = self._next
+        index = first = begin = self._next
+        others = 0
         query_at, received_at = index * LARGEST_QUERY, _FIRST_RECEIVED + index * _NEXT_RECEIVED
         reply_at, sent_at = index * _REPLY_SLOT, _FIRST_SENT + index * _NEXT_SENT
         for index in range(first, self._count):
@@ -147,7 +152,8 @@ class Batch:
             else:
                 self._send(first, index)
                 first = index + 1
-                self._send_alone(index, reply)
+                others += not isinstance(reply, bytes)
+                self._send_alone(reply, self._peer(index))
             if perf_counter() >= until:
                 break
             query_at += LARGEST_QUERY
@@ -156,24 +162,24 @@ class Batch:
             sent_at += _NEXT_SENT
         self._next = index + 1
         self._send(first, index + 1)
+        return index + 1 - begin - others
 
     def _send(self, first: int, end: int) -> None:
         """Send the replies in some slots; one that fails does not keep back the others."""
         while first < end:
-            headers = ctypes.byref(self._send_headers, first * _HEADER_OCTETS)
-            sent = _sendmmsg(self.listener.fileno(), headers, end - first, socket.MSG_DONTWAIT)
+            sent = _sendmmsg(self._descriptor, self._send_at[first], end - first, socket.MSG_DONTWAIT)
             if sent <= 0:
                 self.dropped += 1
             first += max(sent, 1)
 
-    def _send_alone(self, index: int, reply: Reply) -> None:
+    def _send_alone(self, reply: Reply, peer: Address) -> None:
         if isinstance(reply, bytes):
             try:
-                self.listener.sendto(reply, self._peer(index))
+                self.listener.sendto(reply, peer)
             except OSError:
                 self.dropped += 1
         elif reply is not None:
-            self._later(self.listener, reply, self._peer(index))
+            self._later(self.listener, reply, peer)
 
     def _peer(self, index: int) -> Address:
         """Return an address as Python's sockets have it (ip(7), ipv6(7))."""

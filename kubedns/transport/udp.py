@@ -40,10 +40,10 @@ class UdpServer:
     """Answers datagrams.
 
     `responder(message, False)` returns the reply, an awaitable of it, or None for silence, and does
-    not raise; `observe` is told the seconds that each wake-up took.
+    not raise; `observe` is told the seconds that each wake-up took, and how many replies it gave at once.
     """
 
-    def __init__(self, responder: Responder, observe: Callable[[float], None]) -> None:
+    def __init__(self, responder: Responder, observe: Callable[[float, int], None]) -> None:
         self._respond = responder
         self._observe = observe
         self._sockets: list[socket.socket] = []
@@ -129,12 +129,12 @@ class UdpServer:
 
     def _drain(self, batch: Batch) -> None:
         """Answer what has come to a socket of one address, many datagrams at a time."""
-        begun = perf_counter()
+        begun, replies = perf_counter(), 0
         try:
-            batch.answer(begun + _LONGEST_WAKE_UP)
+            replies = batch.answer(begun + _LONGEST_WAKE_UP)
         except OSError as error:
             _log.debug("receiving: %s", error)
-        self._observe(perf_counter() - begun)
+        self._observe(perf_counter() - begun, replies)
         if not batch.is_empty and batch not in self._resuming:
             self._resuming.add(batch)
             asyncio.get_running_loop().call_soon(self._resume, batch)
@@ -146,7 +146,7 @@ class UdpServer:
 
     def _drain_any(self, listener: socket.socket) -> None:
         """Answer what has come to the wildcard socket, from the address that it was sent to."""
-        begun = perf_counter()
+        begun, replies = perf_counter(), 0
         until = begun + _LONGEST_WAKE_UP
         try:
             while perf_counter() < until:
@@ -154,6 +154,7 @@ class UdpServer:
                 source = tuple(_as_source(item) for item in ancillary)
                 reply = self._respond(message, False)
                 if isinstance(reply, bytes):
+                    replies += 1
                     self._send(listener, reply, peer, source)
                 elif reply is not None:
                     self._wait(listener, reply, peer, source)
@@ -161,7 +162,7 @@ class UdpServer:
             pass
         except OSError as error:
             _log.debug("receiving: %s", error)
-        self._observe(perf_counter() - begun)
+        self._observe(perf_counter() - begun, replies)
 
     def _send(self, listener: socket.socket, reply: bytes, peer: Any, source: tuple[Any, ...]) -> None:
         try:

@@ -210,7 +210,7 @@ def _count(counters: SystemCounters, reply: bytes, seconds: float) -> None:
     counters.count(outcome, len(reply))
     if upstream.is_truncated(reply):
         counters.outcomes[Outcome.TRUNCATED] += 1
-    counters.time_one(seconds)
+    counters.time(seconds, 1)
 
 
 def _affordable() -> int:

@@ -37,23 +37,52 @@ def test_truncation_counts_besides_the_answer_it_happened_to():
     assert counters.answered() == 1
 
 
+def answered(system: SystemCounters, count: int) -> int:
+    for _ in range(count):
+        system.count(Outcome.ANSWERED, 100)
+    return count
+
+
 def test_time_of_a_wake_up_is_shared_by_the_answers_given_in_it():
     counters = ServerCounters()
     auth = counters.systems["auth"]
-    for _ in range(4):
-        auth.count(Outcome.ANSWERED, 100)
-    counters.note_batch(0.008)
-    counters.note_batch(5.0)
+    counters.note_batch(0.008, answered(auth, 4))
+    counters.note_batch(5.0, 0)
+    counters.settle()
     assert auth.durations.buckets()[1] == ("0.003", 4.0)
     assert auth.durations.total == pytest.approx(0.008)
     assert counters.systems["reverse"].durations.total == 0
 
 
+def test_quick_wake_ups_add_up_and_a_slow_one_among_them_is_seen():
+    counters = ServerCounters()
+    auth = counters.systems["auth"]
+    counters.note_batch(0.0004, answered(auth, 2))
+    counters.note_batch(0.0002, answered(auth, 1))
+    counters.note_batch(0.04, answered(auth, 2))
+    counters.note_batch(0.0001, answered(auth, 1))
+    counters.settle()
+    counters.settle()
+    buckets = dict(auth.durations.buckets())
+    assert (buckets["0.001"], buckets["0.01"], buckets["0.025"], buckets["+Inf"]) == (4, 4, 6, 6)
+    assert auth.durations.total == pytest.approx(0.0407)
+
+
+def test_quick_answers_of_two_systems_are_each_timed_once():
+    counters = ServerCounters()
+    for name in ("auth", "reverse"):
+        counters.note_batch(0.0003, answered(counters.systems[name], 3))
+    counters.settle()
+    for name in ("auth", "reverse"):
+        assert sum(counters.systems[name].durations.counts) == 3
+        assert counters.systems[name].durations.total == pytest.approx(0.0003)
+
+
 def test_answer_that_was_waited_for_is_timed_once():
-    auth = SystemCounters()
-    auth.time_one(1.5)
-    auth.count(Outcome.ANSWERED, 100)
-    auth.spread(0.001)
-    assert auth.durations.counts[-1] == 0
+    counters = ServerCounters()
+    auth = counters.systems["auth"]
+    auth.time(1.5, answered(auth, 1))
+    counters.note_batch(0.0001, 0)
+    counters.settle()
     assert sum(auth.durations.counts) == 1
     assert auth.durations.total == 1.5

@@ -19,7 +19,7 @@ def echo(message: bytes, _tcp: bool) -> bytes | None:
 @asynccontextmanager
 async def served(responder, host: str = "127.0.0.1") -> AsyncIterator[tuple[UdpServer, int, list[float]]]:
     times: list[float] = []
-    server = UdpServer(responder, times.append)
+    server = UdpServer(responder, lambda seconds, _: times.append(seconds))
     port = server.start(host, 0)
     try:
         yield server, port, times
@@ -114,12 +114,12 @@ async def test_taken_port_is_named():
     async with served(echo, "0.0.0.0") as (_, port, _):
         for host in ("0.0.0.0", "127.0.0.1"):
             with pytest.raises(PortBusyError, match=f"UDP port {port} for DNS is in use"):
-                UdpServer(echo, lambda _: None).start(host, port)
+                UdpServer(echo, lambda _seconds, _replies: None).start(host, port)
 
 
 async def test_stopped_server_frees_its_port():
     async with served(echo, "0.0.0.0") as (_, port, _):
         pass
-    server = UdpServer(echo, lambda _: None)
+    server = UdpServer(echo, lambda _seconds, _replies: None)
     assert server.start("0.0.0.0", port) == port
     server.stop()
