@@ -8,10 +8,7 @@ if [ "$(id -u)" != 0 ]; then
     echo "base.sh: only root can debootstrap; pull or import a base image and name it with BASE=" >&2
     exit 1
 fi
-if ! command -v debootstrap >/dev/null; then
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
-fi
+"$(dirname "$0")/../../tools/need" debootstrap
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
