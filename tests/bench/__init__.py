@@ -8,5 +8,6 @@ sixth to a quarter dearer than many in one call.  Batches of 8 datagrams instead
 and no fairer, since it is time that bounds a batch.  Finding a Service by walking the labels of every
 question: two look-ups of its octets do without.  Putting replies together with `%b`: `join` takes three
 quarters of the time.  A full garbage collection every few seconds: 60 ms in one piece after a burst of
-new names; a look at what is young is enough.  A cache of whole replies: not needed.
+new names; a look at what is young is enough.  Plain calls for the first two datagrams of a wake-up, which
+are cheaper alone: the third, that finds nothing, costs what they save.  A cache of whole replies: not needed.
 """
