@@ -5,17 +5,21 @@
 # archive where there is no registry.  The tag is the version in kubedns/__init__.py.
 ENGINE ?=
 BASE ?=
+# For instance linux/arm64, which needs emulation on another machine (Debian: qemu-user-static).
+PLATFORM ?=
 IMAGE_PREFIX ?= localhost/kube-dns/
 ENGINE_FLAG = $(if $(ENGINE),--engine $(ENGINE))
 
 .PHONY: engine
 engine:
-	@for program in $(or $(ENGINE),docker podman buildah); do command -v $$program >/dev/null && exit 0; done; \
+	@# A docker without its daemon is no engine.
+	@for program in $(or $(ENGINE),docker podman buildah); do $$program version >/dev/null 2>&1 && exit 0; done; \
 	tools/need podman:podman runc:runc
 
 .PHONY: images
 images: engine ## the three container images, and their sizes
-	python3 deploy/images/build.py $(ENGINE_FLAG) $(if $(BASE),--base $(BASE)) --prefix $(IMAGE_PREFIX)
+	python3 deploy/images/build.py $(ENGINE_FLAG) $(if $(BASE),--base $(BASE)) \
+	    $(if $(PLATFORM),--platform $(PLATFORM)) --prefix $(IMAGE_PREFIX)
 
 .PHONY: e2e
 e2e: $(VENV) ## the manifests' pod in real containers; needs root and podman

@@ -42,28 +42,45 @@ def image_names(prefix: str = "localhost/kube-dns/", tag: str = "") -> dict[str,
     return {role: f"{prefix}{name}:{tag or version()}" for role, name in ROLES.items()}
 
 
-def ensure_base(engine: Engine, wanted: str = "") -> str:
+def ensure_base(engine: Engine, wanted: str = "", platform: str = "") -> str:
     """Return the name of a base image that is stored here; pull or make it where it is not.
 
     A base asked for by name is never replaced by another.  Raises EngineError.
     """
-    for name in (wanted,) if wanted else (BASE, LOCAL_BASE):
+    local = f"{LOCAL_BASE}{suffix(platform)}"
+    # A stored image of the common name may be for this machine's platform.
+    for name in (wanted,) if wanted else (local,) if platform else (BASE, local):
         if engine.has_image(name):
             return name
     try:
-        engine.call("pull", "--quiet", wanted or BASE, timeout=300)
+        engine.call("pull", "--quiet", *platform_flags(platform), wanted or BASE, timeout=300)
     except EngineError as error:
         if wanted:
             raise
         sys.stdout.write(
-            f"no registry ({str(error).splitlines()[-1][:160]}); making {LOCAL_BASE} from Debian's archive"
-            + "\n"
+            f"no registry ({str(error).splitlines()[-1][:160]}); making {local} from Debian's archive" + "\n"
         )
-        made = subprocess.run([ROOT / "deploy/images/base.sh", engine.program, LOCAL_BASE], check=False)
+        command = [str(ROOT / "deploy/images/base.sh"), engine.program, local, *architecture(platform)]
+        made = subprocess.run(command, check=False)
         if made.returncode != 0:
             raise EngineError(f"base.sh ended with status {made.returncode}") from error
-        return LOCAL_BASE
+        return local
     return wanted or BASE
+
+
+def architecture(platform: str) -> list[str]:
+    """Return the last part of a platform (`arm64` of `linux/arm64`), none of this machine's own, which is empty."""
+    return [platform.rpartition("/")[2]] if platform else []
+
+
+def suffix(platform: str) -> str:
+    """Return what the tags of a platform end in; empty for this machine's own."""
+    return "".join(f"-{name}" for name in architecture(platform))
+
+
+def platform_flags(platform: str) -> list[str]:
+    """Return the flag that an engine is told a platform by."""
+    return [f"--platform={platform}"] if platform else []
 
 
 @contextmanager
@@ -88,7 +105,7 @@ def pip_settings() -> Iterator[list[str]]:
         yield [*flags, f"--secret=id=pip.conf,src={settings}"]
 
 
-def build(engine: Engine, base: str, names: dict[str, str]) -> None:
+def build(engine: Engine, base: str, names: dict[str, str], platform: str = "") -> None:
     """Build every image of `names`; raises EngineError with the end of a failed build's output."""
     subcommand = "bud" if engine.program == "buildah" else "build"
     with pip_settings() as secrets:
@@ -98,6 +115,7 @@ def build(engine: Engine, base: str, names: dict[str, str]) -> None:
                 subcommand,
                 "--network=host",
                 *engine.run_flags,
+                *platform_flags(platform),
                 *secrets,
                 f"--build-arg=BASE={base}",
                 f"--build-arg=VERSION={version()}",
@@ -105,7 +123,7 @@ def build(engine: Engine, base: str, names: dict[str, str]) -> None:
                 f"--tag={name}",
                 f"--file={ROOT / f'Dockerfile.{role}'}",
                 str(ROOT),
-                timeout=900,
+                timeout=1800,
             )
             sys.stdout.write(f"{name}  built in {time.monotonic() - started:.0f} s" + "\n")
 
@@ -141,14 +159,19 @@ def main() -> int:
         "--prefix", default="localhost/kube-dns/", help="prefix of the names (default %(default)s)"
     )
     parser.add_argument("--tag", default="", help="tag (default: the version)")
+    parser.add_argument(
+        "--platform",
+        default="",
+        help="linux/arm64, for instance, where this machine can emulate it; its tag ends in -arm64",
+    )
     options = parser.parse_args()
     try:
         engine = find_engine(options.engine)
-        base = ensure_base(engine, options.base)
+        base = ensure_base(engine, options.base, options.platform)
         if engine.program != "buildah":
             engine = able_to_run(engine, base)
-        names = image_names(options.prefix, options.tag)
-        build(engine, base, names)
+        names = image_names(options.prefix, options.tag or version() + suffix(options.platform))
+        build(engine, base, names, options.platform)
         if engine.program != "buildah":
             sys.stdout.write(size_table(engine, base, names) + "\n")
     except EngineError as error:
