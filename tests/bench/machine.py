@@ -160,22 +160,6 @@ def pinned(cores: frozenset[int]):
         os.sched_setaffinity(0, before)
 
 
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that is free for UDP and TCP now."""
-    while True:
-        with (
-            socket.socket(type=socket.SOCK_STREAM) as stream,
-            socket.socket(type=socket.SOCK_DGRAM) as datagram,
-        ):
-            stream.bind(("127.0.0.1", 0))
-            port = int(stream.getsockname()[1])
-            try:
-                datagram.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-
-
 def answers(port: int, name: str = "svc-0.ns-0.svc.cluster.local", timeout: float = 0.2) -> bool:
     """Whether a DNS server at a port of 127.0.0.1 answers a question at all."""
     labels = b"".join(bytes((len(label),)) + label for label in name.encode().split(b"."))

@@ -20,7 +20,8 @@ import yaml
 
 from kubedns.names import record_label
 from tests.bench.cluster import Cluster, cluster_ip, pod_ip
-from tests.bench.machine import FIRST, OTHER_CORE, ROOT, SERVER_CORE, BenchError, Program, answers, free_port
+from tests.bench.machine import FIRST, OTHER_CORE, ROOT, SERVER_CORE, BenchError, Program, answers
+from tests.ports import free_port
 
 _DOMAIN: Final = "cluster.local"
 _SOA: Final = f"ns.dns.{_DOMAIN}. hostmaster.{_DOMAIN}. 1 28800 7200 604800 60"

@@ -166,10 +166,3 @@ def ask_tcp(query: bytes, port: int, host: str = "127.0.0.1") -> bytes:
         stream = client.makefile("rb")
         with stream:
             return stream.read(int.from_bytes(stream.read(2)))
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from tests.integration.kubedns.programs import free_port
+from tests.ports import free_port
 from tests.protocol.reading import ask, read
 
 pytestmark = pytest.mark.integration

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from tests.integration.kubedns.conftest import CLUSTER
-from tests.integration.kubedns.programs import free_port
+from tests.ports import free_port
 from tests.protocol.reading import ask, read
 
 pytestmark = pytest.mark.integration

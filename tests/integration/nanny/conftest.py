@@ -17,23 +17,12 @@ from pathlib import Path
 import pytest
 from dnslib import QTYPE, RCODE, RR, SOA, A, DNSRecord
 
+from tests.ports import free_port
+
 CHECKOUT = Path(__file__).parents[3]
 DNSMASQ = "/usr/sbin/dnsmasq"
 DEADLINE = 15.0
 NEGATIVE = SOA("ns.test", "mail.test", (1, 3600, 600, 86400, 600))
-
-
-def free_port() -> int:
-    """Return a port that is free for UDP and TCP on all addresses."""
-    while True:
-        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as udp, socket.socket(socket.AF_INET6) as tcp:
-            udp.bind(("::", 0))
-            port = int(udp.getsockname()[1])
-            try:
-                tcp.bind(("::", port))
-            except OSError:
-                continue
-            return port
 
 
 def wait_for(what: str, condition: Callable[[], object]) -> None:
@@ -99,8 +88,8 @@ class Nanny:
     ) -> None:
         self.config = scratch / "config"
         self.log_file = scratch / "log"
-        self.port = port or free_port()
-        self.metrics_port = free_port()
+        self.port = port or free_port("::")
+        self.metrics_port = free_port("::")
         self._versions = itertools.count(1)
         words = [sys.executable, "-m", "nanny", f"--dnsmasqExec={dnsmasq}", f"--configDir={self.config}"]
         words += [f"--metricsPort={self.metrics_port}", "--lameDuck=0s", "--syncInterval=500ms", *flags, "--"]

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 
 import pytest
 
@@ -11,20 +10,10 @@ from kubedns.query import Query, parse_query
 from kubedns.shared.servers import ServerAddress
 from kubedns.transport.tcp import TcpServer
 from kubedns.upstream.forward import Forwarder
+from tests.ports import free_port
 
 pytestmark = pytest.mark.integration
 LONG_TEXTS = [f"--txt-record=long.example.test,{number:0200}" for number in range(20)]
-
-
-def free_port() -> int:
-    while True:
-        with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagrams:
-            stream.bind(("127.0.0.1", 0))
-            try:
-                datagrams.bind(stream.getsockname())
-            except OSError:
-                continue
-            return int(stream.getsockname()[1])
 
 
 async def output_of(*command: str) -> str:

@@ -19,6 +19,7 @@ import dns.rrset
 import dns.zone
 
 from kubedns.shared.servers import ServerAddress
+from tests.ports import port_for_both
 
 _PLAIN_UDP = 512
 
@@ -33,17 +34,10 @@ class Authority:
 
     async def start(self) -> ServerAddress:
         loop = asyncio.get_running_loop()
-        while True:
-            self._transport, _ = await loop.create_datagram_endpoint(
-                lambda: _Datagrams(self), local_addr=("127.0.0.1", 0)
-            )
-            host, port = self._transport.get_extra_info("sockname")
-            try:
-                self._listener = await asyncio.start_server(self._stream, host, port)
-            except OSError:
-                self._transport.close()
-                continue
-            return ServerAddress(host, port)
+        stream, datagrams = port_for_both()
+        self._transport, _ = await loop.create_datagram_endpoint(lambda: _Datagrams(self), sock=datagrams)
+        self._listener = await asyncio.start_server(self._stream, sock=stream)
+        return ServerAddress(*stream.getsockname())
 
     async def stop(self) -> None:
         self._transport.close()

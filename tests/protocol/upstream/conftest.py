@@ -14,6 +14,7 @@ import pytest
 from kubedns.metrics import SystemCounters
 from kubedns.shared.servers import ServerAddress
 from kubedns.upstream.forward import Forwarder
+from tests.ports import port_for_both
 
 Text = tuple[Any, ...]
 """A record as the arguments of `dns.rrset.from_text`."""
@@ -86,22 +87,6 @@ class FakeUpstream:
             pass
         finally:
             writer.close()
-
-
-def port_for_both(host: str) -> tuple[socket.socket, socket.socket]:
-    """Return a stream and a datagram socket bound to one port."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    while True:
-        stream = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        datagrams = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        stream.bind((host, 0))
-        try:
-            datagrams.bind(stream.getsockname())
-        except OSError:
-            stream.close()
-            datagrams.close()
-            continue
-        return stream, datagrams
 
 
 class Upstreams:

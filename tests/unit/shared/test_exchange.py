@@ -11,6 +11,7 @@ import dnslib
 import pytest
 
 from kubedns.shared.exchange import DNSExchangeError, DNSTimeout, exchange, is_reply_to, server_text
+from tests.ports import port_for_both
 
 Script = Callable[[bytes], list[bytes]]
 QUESTION = dnslib.DNSRecord.question("web.example", "A")
@@ -23,12 +24,13 @@ class ScriptedServer(asyncio.DatagramProtocol):
         self.udp_script, self.tcp_script = udp, tcp
         self.seen: list[tuple[bytes, Any]] = []
         self.address = ("", 0)
+        self.stream, self.datagrams = port_for_both()
 
     async def __aenter__(self):
         loop = asyncio.get_running_loop()
-        self.transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=("127.0.0.1", 0))
+        self.transport, _ = await loop.create_datagram_endpoint(lambda: self, sock=self.datagrams)
         self.address = self.transport.get_extra_info("sockname")
-        self.listener = await asyncio.start_server(self._serve, *self.address) if self.tcp_script else None
+        self.listener = await asyncio.start_server(self._serve, sock=self.stream) if self.tcp_script else None
         return self
 
     async def __aexit__(self, *_):
@@ -36,6 +38,7 @@ class ScriptedServer(asyncio.DatagramProtocol):
         if self.listener:
             self.listener.close()
             await self.listener.wait_closed()
+        self.stream.close()
 
     def datagram_received(self, data, addr):
         self.seen.append((data, addr))
@@ -182,7 +185,7 @@ async def test_one_deadline_holds_over_udp_and_tcp():
         gone.set()
 
     async with ScriptedServer(lambda q: [bytes(reply_to(q, tc=1).pack())]) as server:
-        listener = await asyncio.start_server(silent, *server.address)
+        listener = await asyncio.start_server(silent, sock=server.stream)
         async with listener:
             with pytest.raises(DNSTimeout):
                 await exchange(QUESTION, server.address, 0.3)
