@@ -149,7 +149,7 @@ class Reflector(Generic[T]):
         self.failure = failure
         if failure != self._logged or not self.synced.is_set():
             self._logged = failure
-            _log.warning("%s; next try in %.1f s", failure, delay)
+            self._api.failures.note(failure, delay)
 
     def _recovered(self) -> None:
         self._backoff.reset()

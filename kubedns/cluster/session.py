@@ -20,6 +20,7 @@ import orjson
 from kubedns import __version__
 from kubedns.cluster.credentials import Access, Credentials
 from kubedns.cluster.errors import ApiError, Fault, from_exception, from_status
+from kubedns.cluster.failurelog import FailureLog
 from kubedns.cluster.files import CredentialsError
 from kubedns.cluster.resources import Request
 
@@ -37,7 +38,9 @@ _KEEPALIVE = (
 
 
 class Api(Protocol):
-    """What reflectors need of a session."""
+    """What reflectors need of a session; they share `failures`."""
+
+    failures: FailureLog
 
     def open(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Send a request; the context is its successful answer's body in chunks.
@@ -50,6 +53,7 @@ class ApiSession:
     """One aiohttp session; made when first used, ended by `close`."""
 
     def __init__(self, credentials: Credentials) -> None:
+        self.failures = FailureLog()
         self._credentials = credentials
         self._session: aiohttp.ClientSession | None = None
 

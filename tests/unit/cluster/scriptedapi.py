@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import orjson
 
 from kubedns.cluster.errors import ApiError, Fault, from_status
+from kubedns.cluster.failurelog import FailureLog
 from kubedns.cluster.resources import Request
 from kubedns.objects import Key
 
@@ -58,6 +59,7 @@ class ScriptedApi:
     """A store with history; `script` entries bend the next answers, by kind of request."""
 
     def __init__(self) -> None:
+        self.failures = FailureLog()
         self.version = 100
         self.objects: dict[str, dict[str, Any]] = {}
         self.history: list[tuple[int, bytes]] = []
