@@ -140,20 +140,12 @@ def _endpoint(entry: Any, refused: list[str]) -> Endpoint | None:
 def _addresses(texts: Iterable[Any], what: str, refused: list[str]) -> tuple[bytes, ...]:
     packed: dict[bytes, None] = {}
     for text in texts:
-        address = _packed(text) if isinstance(text, str) else None
-        if address is None:
+        # Ten times as fast as `names.pack_address`, and there may be 100,000 of them.
+        try:
+            packed[inet_pton(AF_INET6 if ":" in text else AF_INET, text)] = None
+        except (OSError, ValueError, TypeError):
             refused.append(f"{what} {_shown(text)} is not an IP address")
-        else:
-            packed[address] = None
     return tuple(packed)
-
-
-def _packed(text: str) -> bytes | None:
-    # Ten times as fast as `names.pack_address`, and there may be 100,000 of them.
-    try:
-        return inet_pton(AF_INET6 if ":" in text else AF_INET, text)
-    except (OSError, ValueError):
-        return None
 
 
 def _ports(value: Any, refused: list[str]) -> tuple[Port, ...]:

@@ -138,7 +138,7 @@ class TreeCache:
         """Return the inner node at a path, made where it is missing."""
         node = self.root
         for label in path:
-            child = node.children.get(label)
+            child = node._children.get(label)
             if not isinstance(child, Branch):
                 child = Branch()
                 node.set_child(label, child)
