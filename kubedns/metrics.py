@@ -130,9 +130,8 @@ class ServerCounters:
 
     def _settle(self, seconds: float, answers: int) -> None:
         """Record the durations of all answers since the last time, of which the latest took `seconds` together."""
-        untimed = [
-            (system, system.untimed()) for system in map(self.systems.__getitem__, ("auth", "reverse"))
-        ]
+        systems = self.systems["auth"], self.systems["reverse"]
+        untimed = [(system, system.untimed()) for system in systems]
         total = sum(count for _, count in untimed)
         slow = min(answers, total)
         for system, count in untimed:

@@ -8,6 +8,7 @@ from typing import Final
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 _LONGEST_STEP: Final = 0.002
 """Seconds of work on a dump before everything else has its turn."""
@@ -50,11 +51,10 @@ def status_app(why_not_ready: Callable[[], str], dump: Callable[[], Iterator[str
     return app
 
 
-class _Family(CollectorRegistry):
+class _Family(Collector):
     """One family of series, in the place of all."""
 
     def __init__(self, metric: Metric) -> None:
-        super().__init__()
         self._metric = metric
 
     def collect(self) -> Iterator[Metric]:

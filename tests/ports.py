@@ -1,7 +1,7 @@
 """Ports that are free for UDP and TCP at once.
 
 The stream socket chooses: a connection that has ended holds its port against it for a minute, so that
-most ports that suit a datagram socket may not suit both.
+a port that suits a datagram socket may not suit both.
 """
 
 import socket

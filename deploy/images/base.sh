@@ -10,18 +10,19 @@ if [ "$(id -u)" != 0 ]; then
 fi
 "$(dirname "$0")/../../tools/need" debootstrap
 
-made="${architecture:+--arch=$architecture}"
-imported=
+debootstrap_flags="${architecture:+--arch=$architecture}"
+import_flags=
 if [ -n "$architecture" ]; then
     case $engine in
-    podman) imported="--os=linux --arch=$architecture" ;;
-    *) imported="--platform=linux/$architecture" ;;
+    podman) import_flags="--os=linux --arch=$architecture" ;;
+    *) import_flags="--platform=linux/$architecture" ;;
     esac
 fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 # shellcheck disable=SC2086
-debootstrap $made --variant=minbase --include=python3,python3-venv,ca-certificates "$suite" "$root" >"$root.log" 2>&1 || {
+debootstrap $debootstrap_flags --variant=minbase --include=python3,python3-venv,ca-certificates \
+    "$suite" "$root" >"$root.log" 2>&1 || {
     tail -5 "$root.log" >&2
     exit 1
 }
@@ -34,4 +35,4 @@ tar -C "$root" -cf - \
     --exclude='./var/cache/apt/*' --exclude='./var/lib/apt/lists/*' --exclude='./var/log/*' \
     --exclude='./usr/share/man/*' --exclude='./usr/share/info/*' \
     --exclude='./usr/share/locale/*' --exclude='__pycache__' . |
-    "$engine" import $imported - "$image" >/dev/null
+    "$engine" import $import_flags - "$image" >/dev/null

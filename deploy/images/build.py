@@ -60,7 +60,7 @@ def ensure_base(engine: Engine, wanted: str = "", platform: str = "") -> str:
         sys.stdout.write(
             f"no registry ({str(error).splitlines()[-1][:160]}); making {local} from Debian's archive" + "\n"
         )
-        command = [str(ROOT / "deploy/images/base.sh"), engine.program, local, *architecture(platform)]
+        command = [str(ROOT / "deploy/images/base.sh"), engine.program, local, architecture(platform)]
         made = subprocess.run(command, check=False)
         if made.returncode != 0:
             raise EngineError(f"base.sh ended with status {made.returncode}") from error
@@ -68,14 +68,14 @@ def ensure_base(engine: Engine, wanted: str = "", platform: str = "") -> str:
     return wanted or BASE
 
 
-def architecture(platform: str) -> list[str]:
-    """Return the last part of a platform (`arm64` of `linux/arm64`), none of this machine's own, which is empty."""
-    return [platform.rpartition("/")[2]] if platform else []
+def architecture(platform: str) -> str:
+    """Return the last part of a platform, `arm64` of `linux/arm64`."""
+    return platform.rpartition("/")[2]
 
 
 def suffix(platform: str) -> str:
-    """Return what the tags of a platform end in; empty for this machine's own."""
-    return "".join(f"-{name}" for name in architecture(platform))
+    """Return what the tags of a platform end in; nothing for this machine's own, which is the empty one."""
+    return f"-{architecture(platform)}" if platform else ""
 
 
 def platform_flags(platform: str) -> list[str]:

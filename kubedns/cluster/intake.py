@@ -30,7 +30,7 @@ _MOST_COMPLAINTS = 1000
 
 
 class Pace:
-    """Tells when a loop over many events has to let others run."""
+    """Lets others run in time during a loop over many events."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -139,9 +139,11 @@ class Intake(Generic[T]):
             change = Change(change.key, change.version, waiting.previous, change.object, waiting.arrival)
         self._staged[change.key] = change
 
-    def full(self) -> bool:
-        """Whether a whole batch waits."""
-        return len(self._staged) >= BATCH
+    async def keep_up(self, pace: Pace) -> None:
+        """Deliver what waits once it is a whole batch or it is time to pause; to be called for each event."""
+        if len(self._staged) >= BATCH or pace.due():
+            await self.drain(pace)
+            await pace.pause_if_due()
 
     async def drain(self, pace: Pace) -> None:
         """Deliver all that waits, and pause when it is time."""

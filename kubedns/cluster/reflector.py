@@ -244,9 +244,7 @@ class Reflector(Generic[T]):
         try:
             for event in events:
                 self._take(request, event, arrival)
-                if self._intake.full() or pace.due():
-                    await self._intake.drain(pace)
-                    await pace.pause_if_due()
+                await self._intake.keep_up(pace)
         finally:
             # What came before an error counts.
             await self._intake.drain(pace)

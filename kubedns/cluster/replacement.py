@@ -35,9 +35,7 @@ async def replace(
     for key in intake.holdings.held_keys():
         if key not in seen:
             intake.stage(intake.holdings.remove(key, version_number(version)))
-        if intake.full() or pace.due():
-            await intake.drain(pace)
-            await pace.pause_if_due()
+        await intake.keep_up(pace)
     await intake.drain(pace)
     intake.version = version
     intake.reached()
@@ -62,7 +60,5 @@ async def _take(
                 else:
                     seen.add(key)
                     intake.take_object(key, number, event.object)
-            if intake.full() or pace.due():
-                await intake.drain(pace)
-                await pace.pause_if_due()
+            await intake.keep_up(pace)
     return version

@@ -140,8 +140,8 @@ class Batch:
         """Answer what was taken, until it is time; return how many replies there were at once."""
         respond, queries, received = self._respond, self._queries, self._received
         replies, sent = self._replies, self._sent
-        index = first = begin = self._next
-        others = 0
+        index = begin = first = self._next
+        without_reply = 0
         query_at, received_at = index * LARGEST_QUERY, _FIRST_RECEIVED + index * _NEXT_RECEIVED
         reply_at, sent_at = index * _REPLY_SLOT, _FIRST_SENT + index * _NEXT_SENT
         for index in range(first, self._count):
@@ -152,8 +152,8 @@ class Batch:
             else:
                 self._send(first, index)
                 first = index + 1
-                others += not isinstance(reply, bytes)
-                self._send_alone(reply, self._peer(index))
+                without_reply += not isinstance(reply, bytes)
+                self._send_alone(index, reply)
             if perf_counter() >= until:
                 break
             query_at += LARGEST_QUERY
@@ -162,7 +162,7 @@ class Batch:
             sent_at += _NEXT_SENT
         self._next = index + 1
         self._send(first, index + 1)
-        return index + 1 - begin - others
+        return index + 1 - begin - without_reply
 
     def _send(self, first: int, end: int) -> None:
         """Send the replies in some slots; one that fails does not keep back the others."""
@@ -172,14 +172,14 @@ class Batch:
                 self.dropped += 1
             first += max(sent, 1)
 
-    def _send_alone(self, reply: Reply, peer: Address) -> None:
+    def _send_alone(self, index: int, reply: Reply) -> None:
         if isinstance(reply, bytes):
             try:
-                self.listener.sendto(reply, peer)
+                self.listener.sendto(reply, self._peer(index))
             except OSError:
                 self.dropped += 1
         elif reply is not None:
-            self._later(self.listener, reply, peer)
+            self._later(self.listener, reply, self._peer(index))
 
     def _peer(self, index: int) -> Address:
         """Return an address as Python's sockets have it (ip(7), ipv6(7))."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.bench.machine import FIRST, OTHER_CORE, BenchError, Program, pinned
+from tests.bench.machine import OTHER_CORE, WITH_PRIORITY, BenchError, Program, pinned
 
 _CLIENTS: Final = "8"
 _OUTSTANDING: Final = "200"
@@ -39,7 +39,7 @@ def run(
     """
     servers = (server, *helpers)
     before = sum(program.cpu_seconds() for program in servers)
-    output = _dnsperf([*FIRST, *_command(port, questions, seconds), "-q", _OUTSTANDING], seconds)
+    output = _dnsperf([*WITH_PRIORITY, *_command(port, questions, seconds), "-q", _OUTSTANDING], seconds)
     used = sum(program.cpu_seconds() for program in servers) - before
     answered = int(_figure(output, r"Queries completed:\s+(\d+)"))
     if not answered:
@@ -72,7 +72,7 @@ def steady(port: int, questions: Path, seconds: float, qps: float) -> Iterator[S
     No more than 200 questions are outstanding: what dnsperf has to catch up with after it had to wait
     for its core is otherwise a burst that no client sends.
     """
-    command = [*FIRST, *_command(port, questions, seconds), "-Q", f"{qps:.0f}", "-q", _OUTSTANDING]
+    command = [*WITH_PRIORITY, *_command(port, questions, seconds), "-Q", f"{qps:.0f}", "-q", _OUTSTANDING]
     with pinned(OTHER_CORE):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     load = Steady(process)

@@ -23,7 +23,7 @@ ROOT: Final = Path(__file__).parents[2]
 SERVER_CORE: Final = frozenset({0})
 OTHER_CORE: Final = frozenset({1})
 ANY_CORE: Final = SERVER_CORE | OTHER_CORE
-FIRST: Final = ("nice", "-n", "-10") if os.geteuid() == 0 else ()
+WITH_PRIORITY: Final = ("nice", "-n", "-10") if os.geteuid() == 0 else ()
 """Stands before the command of a program that goes before others."""
 _START_WITHIN: Final = 30.0
 _STOP_WITHIN: Final = 5.0

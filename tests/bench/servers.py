@@ -20,7 +20,7 @@ import yaml
 
 from kubedns.names import record_label
 from tests.bench.cluster import Cluster, cluster_ip, pod_ip
-from tests.bench.machine import FIRST, OTHER_CORE, ROOT, SERVER_CORE, BenchError, Program, answers
+from tests.bench.machine import OTHER_CORE, ROOT, SERVER_CORE, WITH_PRIORITY, BenchError, Program, answers
 from tests.ports import free_port
 
 _DOMAIN: Final = "cluster.local"
@@ -85,7 +85,7 @@ class Bench:
         environment: dict[str, str] | None = None,
     ) -> Program:
         """Start a program that lives until the end of the bench."""
-        first = FIRST if cores == SERVER_CORE else ()
+        first = WITH_PRIORITY if cores == SERVER_CORE else ()
         program = Program([*first, *command], cores, self._directory / f"{name}.log", environment)
         return self._stack.enter_context(program)
 

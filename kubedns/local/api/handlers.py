@@ -92,7 +92,8 @@ class Api:
         single, method = bool(place.name), request.method
         verb: str
         handler: ResourceHandler
-        if method in {"GET", "HEAD"}:
+        reads = method in {"GET", "HEAD"}
+        if reads:
             watch = requests.flag(request, "watch")
             reader = self._watch if watch else self._get if single else self._list
             verb, handler = "watch" if watch else "get" if single else "list", reader
@@ -101,7 +102,7 @@ class Api:
         namespace = place.name if place.resource is NAMESPACES else place.namespace
         self.access.check(self._user(request), verb, place.resource, namespace, place.name)
         response = await handler(request, place)
-        if method not in {"GET", "HEAD"}:
+        if not reads:
             await asyncio.sleep(0)  # the watchers learn of a change no later than who made it
         return response
 
