@@ -73,7 +73,11 @@ class Settings:
             config, warnings = await asyncio.to_thread(parse_config, data, self._domain)
         except InvalidConfigError as error:
             self.reloads["refused"] += 1
-            kept = "the flags' settings stay" if self._config == Config() else "the last good configuration stays"
+            kept = (
+                "the flags' settings stay"
+                if self._config == Config()
+                else "the last good configuration stays"
+            )
             _log.error("%s is refused, %s in force: %s", source, kept, error)
             return
         if warnings != self._warned:
