@@ -41,6 +41,15 @@ class Subtree(Protocol):
     def has(self, path: Labels) -> bool:
         """Whether the name with this path below the Service exists."""
 
+    def addresses(self, label: bytes, octets: int) -> tuple[bytes, ...] | None:
+        """Return the distinct addresses, of 4 or 16 octets, of the Service or of one label below it.
+
+        An empty label is the Service itself.  None where something else than addresses is.
+        """
+
+    def targets(self, path: Labels) -> list[tuple[Labels, int]] | None:
+        """Return target and port of each SRV record at a path below the Service, None where there is none."""
+
 
 class Backend(Protocol):
     """What the answering room reads."""

@@ -25,30 +25,37 @@ class ServerCollector(Collector):
         self._prefix += "_" if self._prefix else ""
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the series from the counters as they stand."""
+        """Yield the series from the counters as they stand, each family made when it is asked for."""
         self._counters.settle()
-        name = self._prefix.__add__
+        name, systems = self._prefix.__add__, self._counters.systems.items()
         requests = CounterMetricFamily(name("dns_request_count"), "Questions answered.", labels=["system"])
+        for system, counted in systems:
+            requests.add_metric([system], counted.answered())
+        yield requests
         durations = HistogramMetricFamily(
             name("dns_request_duration_seconds"), "Time from a question to its answer.", labels=["system"]
         )
+        for system, counted in systems:
+            durations.add_metric([system], counted.durations.buckets(), counted.durations.total)
+        yield durations
         sizes = HistogramMetricFamily(name("dns_response_size_bytes"), "Size of answers.", labels=["system"])
+        for system, counted in systems:
+            histogram = counted.size_histogram()
+            sizes.add_metric([system], histogram.buckets(), histogram.total)
+        yield sizes
         errors = CounterMetricFamily(
             name("dns_error_count"), "Answers that are not data, by cause.", labels=["system", "cause"]
         )
-        misses = CounterMetricFamily(
-            name("dns_cachemiss_count"), "Answers that were not kept from before.", labels=["cache"]
-        )
-        for system, counted in self._counters.systems.items():
-            requests.add_metric([system], counted.answered())
-            durations.add_metric([system], counted.durations.buckets(), counted.durations.total)
-            size_histogram = counted.size_histogram()
-            sizes.add_metric([system], size_histogram.buckets(), size_histogram.total)
+        for system, counted in systems:
             for cause, count in zip(CAUSES, counted.outcomes, strict=True):
                 if cause:
                     errors.add_metric([system, cause], count)
+        yield errors
+        misses = CounterMetricFamily(
+            name("dns_cachemiss_count"), "Answers that were not kept from before.", labels=["cache"]
+        )
         misses.add_metric(["response"], self._counters.misses)
-        yield from (requests, durations, sizes, errors, misses)
+        yield misses
 
 
 class PropagationCounts(Protocol):
@@ -116,7 +123,7 @@ class ClusterCollector(Collector):
         self._view = view
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the series as things stand."""
+        """Yield the series as things stand, each family made when it is asked for."""
         view = self._view
         objects = GaugeMetricFamily("kubedns_objects", "Objects of the cluster held.", labels=["kind"])
         for kind, count in view.objects().items():
@@ -146,28 +153,36 @@ class ClusterCollector(Collector):
             "Time since the last event or bookmark of a watch; +Inf before the first.",
             labels=["resource"],
         )
+        now = self._view.now()
+        for watch in watches:
+            age = inf if watch.last_activity is None else now - watch.last_activity
+            ages.add_metric([watch.name], age)
+        yield ages
         lists = CounterMetricFamily("kubedns_lists", "Lists, by outcome.", labels=["resource", "outcome"])
+        for watch in watches:
+            for outcome, count in watch.lists.items():
+                lists.add_metric([watch.name, outcome], count)
+        yield lists
         ends = CounterMetricFamily(
             "kubedns_watches", "Ended watches, by reason.", labels=["resource", "reason"]
         )
+        for watch in watches:
+            for reason, count in watch.watches.items():
+                ends.add_metric([watch.name, reason], count)
+        yield ends
         repairs = CounterMetricFamily(
             "kubedns_repairs", "Objects that a periodic relist had to put right.", labels=["resource"]
         )
+        for watch in watches:
+            repairs.add_metric([watch.name], watch.repairs)
+        yield repairs
         propagation = HistogramMetricFamily(
             "kubedns_propagation_seconds",
             "Time from a change's arrival to its being answered.",
             labels=["resource"],
         )
-        now = self._view.now()
         for watch in watches:
-            age = inf if watch.last_activity is None else now - watch.last_activity
-            ages.add_metric([watch.name], age)
-            for outcome, count in watch.lists.items():
-                lists.add_metric([watch.name, outcome], count)
-            for reason, count in watch.watches.items():
-                ends.add_metric([watch.name, reason], count)
-            repairs.add_metric([watch.name], watch.repairs)
             times = Histogram(self._view.propagation_bounds)
             times.counts = list(watch.propagation.counts)
             propagation.add_metric([watch.name], times.buckets(), watch.propagation.total)
-        yield from (ages, lists, ends, repairs, propagation)
+        yield propagation

@@ -10,7 +10,7 @@ import asyncio
 import gc
 from typing import Final
 
-_PERIOD: Final = 5.0
+_PERIOD: Final = 0.25
 _LOOKS_AT_EVERYTHING: Final = 6 * 3600.0
 _NEVER: Final = 1 << 30
 _YOUNG: Final = 1

@@ -7,6 +7,7 @@ are the original's.
 from bisect import bisect_left
 from collections.abc import Sequence
 from enum import IntEnum
+from operator import mul
 from typing import Final
 
 SYSTEMS: Final = ("auth", "cache", "recursive", "reverse", "stub")
@@ -97,11 +98,14 @@ class SystemCounters:
     def size_histogram(self) -> Histogram:
         """Return the sizes of all replies."""
         merged = Histogram(SIZE_BUCKETS)
+        if not self.answered():
+            return merged
         merged.counts = self.large.counts.copy()
-        merged.total = self.large.total
-        for size, count in enumerate(self.sizes):
-            if count:
-                merged.observe(size, count)
+        merged.total = self.large.total + sum(map(mul, self.sizes, range(len(self.sizes))))
+        first = 0
+        for index, bound in enumerate(SIZE_BUCKETS):
+            merged.counts[index] += sum(self.sizes[first : bound + 1])
+            first = bound + 1
         return merged
 
 

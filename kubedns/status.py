@@ -12,6 +12,10 @@ from prometheus_client.registry import Collector
 
 _LONGEST_STEP: Final = 0.002
 """Seconds of work on a dump before everything else has its turn."""
+_SAMPLES: Final = 16
+"""Samples of a metrics page that are written at a time, which takes a tenth of a millisecond."""
+_PAUSE: Final = 0.001
+"""Seconds after each such time: what was asked meanwhile is answered first."""
 _CHUNK: Final = 64 * 1024
 
 
@@ -62,15 +66,27 @@ class _Family(Collector):
         yield self._metric
 
 
+def exposition(metric: Metric) -> Iterator[bytes]:
+    """Yield the text of a family in pieces of a few samples."""
+    samples = metric.samples
+    metric.samples = []
+    head = generate_latest(_Family(metric))
+    yield head
+    for first in range(0, len(samples), _SAMPLES):
+        metric.samples = samples[first : first + _SAMPLES]
+        yield generate_latest(_Family(metric)).removeprefix(head)
+
+
 def metrics_app(registry: CollectorRegistry, path: str) -> web.Application:
     """Return the application of the metrics port."""
 
     async def metrics(_request: web.Request) -> web.Response:
-        families = []
+        pieces = []
         for metric in registry.collect():
-            families.append(generate_latest(_Family(metric)))
-            await asyncio.sleep(0)  # all at once would hold up answers for milliseconds
-        return web.Response(body=b"".join(families), headers={"Content-Type": CONTENT_TYPE_LATEST})
+            for piece in exposition(metric):
+                pieces.append(piece)
+                await asyncio.sleep(_PAUSE)  # all at once would hold up answers for milliseconds
+        return web.Response(body=b"".join(pieces), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     app = web.Application()
     app.router.add_get(path, metrics)

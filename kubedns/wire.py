@@ -17,6 +17,9 @@ IXFR: Final = 251
 AXFR: Final = 252
 ANY: Final = 255
 
+ADDRESS_OCTETS: Final = {A: 4, AAAA: 16}
+"""Octets of an address, by record type (RFC 1035 3.4.1, RFC 3596 2.2)."""
+
 IN: Final = 1
 CH: Final = 3
 

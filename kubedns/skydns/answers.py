@@ -28,7 +28,6 @@ SOA_TTL: Final = 3600
 _RECORD_OCTETS: Final = 12
 """Of a record whose owner is a pointer, before its data."""
 _KEPT_TYPES = frozenset((wire.A, wire.AAAA, wire.SRV))
-_ADDRESS_SIZE: Final = {wire.A: 4, wire.AAAA: 16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,11 @@ class ZoneAnswers:
         self._policy = policy
         self._zone = backend.domain
         self.serial = 0
+
+    @property
+    def ttl(self) -> int:
+        """TTL of the zone's records, in seconds."""
+        return self._policy.ttl
 
     def owns(self, name: Labels) -> bool:
         """Whether a lower-case name is in the cluster domain."""
@@ -113,7 +117,7 @@ class ZoneAnswers:
             and record.rtype == chain.qtype
             and lower(record.owner) == chain.target
         ]
-        size = _ADDRESS_SIZE.get(chain.qtype)
+        size = wire.ADDRESS_OCTETS.get(chain.qtype)
         if size is not None and any(len(record.rdata) != size for record in own):
             return self.unresolved(chain)
         silent = said.rcode == wire.NOERROR and not own and said.soa is None
@@ -174,8 +178,8 @@ class ZoneAnswers:
 
     def _typed(self, name: Labels, qtype: int, records: Sequence[ServiceRecord]) -> Answer:
         answer = Answer(keep=qtype in _KEPT_TYPES)
-        if qtype in _ADDRESS_SIZE:
-            addresses = tuple(dict.fromkeys(self._addresses(records, _ADDRESS_SIZE[qtype])))
+        if qtype in wire.ADDRESS_OCTETS:
+            addresses = tuple(dict.fromkeys(self._addresses(records, wire.ADDRESS_OCTETS[qtype])))
             if addresses:
                 answer.answer = [address_rrset(name, qtype, self._policy.ttl, addresses)]
         elif qtype == wire.SRV:
@@ -242,7 +246,7 @@ class ZoneAnswers:
             records = self._backend.records(target, exact=True) or ()
             known = [record.host for record in records if isinstance(record.host, bytes)]
         distinct = dict.fromkeys(known)
-        for rtype, size in _ADDRESS_SIZE.items():
+        for rtype, size in wire.ADDRESS_OCTETS.items():
             addresses = tuple([address for address in distinct if len(address) == size])
             if addresses:
                 yield address_rrset(target, rtype, self._policy.ttl, addresses)

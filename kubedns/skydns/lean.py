@@ -2,8 +2,9 @@
 
 In: the octets of a query.  Out: the octets of the reply, or None for anything that is not at
 once recognised as a plain question for a Service's name, which the full path then answers.
-The reply is put together from octets that the sub-tree of the Service holds; they were made by
-the full path from the same sub-tree and go with it, so nothing here can be out of date.
+The reply is put together from octets that the sub-tree of the Service holds; they were made from
+the same sub-tree, addresses here and all else by the full path, and go with it, so nothing here can be
+out of date.
 """
 
 from collections.abc import Mapping
@@ -11,12 +12,13 @@ from typing import Final
 
 from kubedns import wire
 from kubedns.backend import Backend, Subtree
-from kubedns.metrics import Outcome, SystemCounters
-from kubedns.names import Labels, to_wire
+from kubedns.metrics import Outcome, ServerCounters
+from kubedns.names import to_wire
 from kubedns.query import Edns, Query, whole_options
 from kubedns.rejection import opt
 from kubedns.skydns.negatives import Negatives
 from kubedns.skydns.response import WITH_OPT, Packed
+from kubedns.skydns.subtree import SubtreePacker, path_of
 
 _AD: Final = 0x20
 _CD: Final = 0x10
@@ -45,19 +47,22 @@ class LeanPath:
     kept there is not plain.  No type that is kept is changed by the lower case.
     """
 
-    def __init__(self, backend: Backend, negatives: Negatives, counters: SystemCounters) -> None:
+    def __init__(self, backend: Backend, negatives: Negatives, ttl: int, counters: ServerCounters) -> None:
         self._backend = backend
         self._negatives = negatives
-        self._counters = counters
-        self._outcomes = counters.outcomes
-        self._sizes = counters.sizes
+        self._all_counters = counters
+        self._counters = counters.systems["auth"]
+        self._outcomes = self._counters.outcomes
+        self._sizes = self._counters.sizes
         self._nxdomain: dict[int, Packed] = {}
         self._subtrees: Mapping[bytes, Subtree] = backend.subtrees
         self._suffix = to_wire((b"svc", *backend.domain))
         self._tail_octets = len(self._suffix) + _TYPE_AND_CLASS
+        self._depth = len(backend.domain) + 3
         # One object for each tail, however many Services have it as a key.
         self._tails = {tail: tail for tail in map(self._tail, _ABSENT_TYPES)}
-        self._depth = len(backend.domain) + 3
+        self._srv_tail = self._tail(wire.SRV)
+        self._packer = SubtreePacker(negatives, ttl, self._depth)
 
     def _tail(self, qtype: int) -> bytes:
         return self._suffix + qtype.to_bytes(2) + b"\0\1"
@@ -72,9 +77,12 @@ class LeanPath:
         lower = question.lower()
         subtree = self._subtrees.get(lower[: -self._tail_octets])
         if subtree is None:
-            packed = self._packed_below(lower)
+            packed = self._packed_below(lower, question)
         else:
-            packed = None if (kept := subtree.packed) is None else kept.get(lower[-self._tail_octets :])
+            tail = lower[-self._tail_octets :]
+            packed = None if (kept := subtree.packed) is None else kept.get(tail)
+            if packed is None:
+                packed = self._made(subtree, b"", lower, question)
         if packed is None or (packed.case_bound and lower != question):
             return None
         answer = packed.answer if packed.starts is None else packed.turned()
@@ -110,11 +118,9 @@ class LeanPath:
         service = to_wire(query.labels[-self._depth : -self._depth + 2])[:-1]
         subtree = self._subtrees.get(service)
         if subtree is not None and tail is not None:
-            if subtree.packed is None:
-                subtree.packed = {}
-            subtree.packed[head[: -len(service)] + tail] = packed
+            self._keep(subtree, head[: -len(service)] + tail, packed)
 
-    def _packed_below(self, lower: bytes) -> Packed | None:
+    def _packed_below(self, lower: bytes, question: bytes) -> Packed | None:
         """Return what is kept for a name below a Service's, or NXDOMAIN where nothing is there."""
         tail = lower[-self._tail_octets :]
         if tail not in self._tails:
@@ -135,12 +141,32 @@ class LeanPath:
         name_octets = len(lower) - _TYPE_AND_CLASS - 1
         if b"*" in lower or name_octets > _LONGEST_NAME or (service and self._backend.has_federations()):
             return None
-        if subtree is not None and subtree.has(_path(lower[:service])):
-            return None
+        if subtree is not None and subtree.has(path_of(lower[:service])):
+            return self._made(subtree, lower[:service], lower, question)
         packed = self._nxdomain.get(name_octets)
         if packed is None:
             packed = self._nxdomain[name_octets] = self._negatives.get(wire.NXDOMAIN, name_octets)
         return packed
+
+    def _made(self, subtree: Subtree, head: bytes, lower: bytes, question: bytes) -> Packed | None:
+        """Make and keep the answer for a name that exists; None where the full path has to."""
+        tail = lower[-self._tail_octets :]
+        if len(lower) - _TYPE_AND_CLASS - 1 > _LONGEST_NAME or tail not in self._tails:
+            return None
+        if tail == self._srv_tail:
+            packed = self._packer.srv(subtree, head, lower) if lower == question else None
+        else:
+            packed = self._packer.addresses(subtree, head, lower)
+        if packed is not None:
+            self._all_counters.misses += 1
+            self._keep(subtree, head + self._tails[tail], packed)
+        return packed
+
+    @staticmethod
+    def _keep(subtree: Subtree, key: bytes, packed: Packed) -> None:
+        if subtree.packed is None:
+            subtree.packed = {}
+        subtree.packed[key] = packed
 
 
 def _last_two_labels(name: bytes, stop: int) -> int | None:
@@ -156,18 +182,6 @@ def _last_two_labels(name: bytes, stop: int) -> int | None:
             return None
         position += length + 1
     return before if position == stop and last else None
-
-
-def _path(head: bytes) -> Labels:
-    """Return the path, right to left, of labels in wire form without a root."""
-    if head[0] == len(head) - 1:
-        return (head[1:],)
-    labels, position = [], 0
-    while position < len(head):
-        after = position + 1 + head[position]
-        labels.append(head[position + 1 : after])
-        position = after
-    return tuple(reversed(labels))
 
 
 def _option(message: bytes, after: int) -> tuple[bytes, int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, pairwise
+from typing import Final
 
 from kubedns import wire
 from kubedns.metrics import Outcome
@@ -20,7 +21,7 @@ from kubedns.skydns.rrset import Rdata, RRset
 
 _LARGEST_POINTER = 0x3FFF
 _POINTER_OCTETS = 2
-_QUESTION = (0xC000 | wire.HEADER_SIZE).to_bytes(2)
+NAME_OF_QUESTION: Final = (0xC000 | wire.HEADER_SIZE).to_bytes(2)
 """A pointer to the question's name."""
 WITH_OPT = 2
 Heads = tuple[bytes, bytes, bytes, bytes]
@@ -199,7 +200,7 @@ class _Packer:
 
     def _name(self, labels: Labels, position: int) -> bytes:
         if labels == self._query.labels:
-            return _QUESTION
+            return NAME_OF_QUESTION
         written, ending, known = len(labels), b"\0", self._known()
         for index in range(len(labels)):
             offset = known.get(labels[index:])

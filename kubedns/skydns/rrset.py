@@ -1,10 +1,12 @@
 """Resource records before they are packed."""
 
 from struct import pack
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kubedns import wire
 from kubedns.names import Labels, to_wire
+
+SRV_PRIORITY: Final = 10
 
 Rdata = tuple[bytes | Labels, ...]
 """The parts of one record's data in order: bytes as they are, and names that may be compressed."""
@@ -29,7 +31,7 @@ def name_rrset(owner: Labels, rtype: int, ttl: int, targets: tuple[Labels, ...])
     return RRset(owner, rtype, ttl, tuple((target,) for target in targets))
 
 
-def srv_rdata(weight: int, port: int, target: Labels, priority: int = 10) -> Rdata:
+def srv_rdata(weight: int, port: int, target: Labels, priority: int = SRV_PRIORITY) -> Rdata:
     """Return the data of an SRV record; its target is never compressed (RFC 2782)."""
     return (pack("!HHH", priority, weight, port) + to_wire(target),)
 

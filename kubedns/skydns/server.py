@@ -55,7 +55,7 @@ class Server:
         self._counters = counters
         self._auth = counters.systems["auth"]
         self._negatives = Negatives(answers, backend.domain)
-        self._lean = LeanPath(backend, self._negatives, self._auth)
+        self._lean = LeanPath(backend, self._negatives, answers.ttl, counters)
         self._synced = False
 
     def set_clock(self, unix_seconds: float) -> None:

@@ -10,6 +10,7 @@ Source: the original's TreeCache, whose wildcard rules and JSON are kept.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from kubedns.backend import ServiceRecord
@@ -91,6 +92,29 @@ class Node:
         if node._maker is not None:
             node._grow(node._maker)
         return not path or path[-1] in node._entries or path[-1] in node._children
+
+    def addresses(self, label: bytes, octets: int) -> tuple[bytes, ...] | None:
+        """Return the distinct addresses of one length at the node (an empty label) or one label below it.
+
+        None where there are no entries, or others.
+        """
+        entries = self.entries
+        if not label:
+            found = list(chain.from_iterable(entries.values()))
+        else:
+            found = [] if label in self._children else list(entries.get(label, ()))
+        hosts = dict.fromkeys([host for host, port in found if isinstance(host, bytes) and not port])
+        return tuple([host for host in hosts if len(host) == octets]) if hosts else None
+
+    def targets(self, path: Labels) -> list[tuple[Labels, int]] | None:
+        """Return target and port of each SRV record at a path below the node, None where there is none."""
+        node: Node = self
+        for label in path:
+            if label not in node.children:
+                return None
+            node = node.children[label]
+        entries = chain.from_iterable(node.entries.values())
+        return [(host, port) for host, port in entries if isinstance(host, tuple) and port] or None
 
     def view(self) -> "tuple[Entries, Mapping[bytes, Node]]":
         """Return entries and children without keeping what a maker makes: for a look at everything."""

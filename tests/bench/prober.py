@@ -3,13 +3,15 @@
 Runs as a process of its own, so that nothing else of the bench delays it:
 `python -m tests.bench.prober PORT`.  Ends when its standard input does, and prints, as JSON, the time
 (monotonic, seconds) of each question and the milliseconds to its answer, null where none came.
-It has real-time priority where that is allowed, so that it is not itself what is late.
+An answer came when the kernel had it, by its own time stamp (SO_TIMESTAMPNS of socket(7)); with that, and
+with real-time priority where it is allowed, the prober is not itself what is late.
 """
 
 import json
 import os
 import select
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -23,6 +25,8 @@ from tests.bench.machine import OTHER_CORE, ROOT, BenchError, pinned
 
 PERIOD: Final = 0.001
 _NAME: Final = b"\5svc-0\4ns-0\3svc\7cluster\5local\0"
+_SO_TIMESTAMPNS: Final = 35
+_TIMESPEC: Final = struct.Struct("@ll")
 _WITHIN: Final = 2.0
 _STOP_WITHIN: Final = 20.0
 
@@ -82,7 +86,9 @@ def probe(port: int) -> list[tuple[float, float | None]]:
     client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     client.connect(("127.0.0.1", port))
     client.setblocking(False)
+    client.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     asked: list[float] = []
+    sent: list[int] = []
     took: dict[int, float] = {}
     due, ending = time.monotonic(), 0.0
     while not ending or (len(took) < len(asked) and time.monotonic() < ending):
@@ -91,6 +97,7 @@ def probe(port: int) -> list[tuple[float, float | None]]:
             due = max(due + PERIOD, now)
             number = len(asked)
             asked.append(now)
+            sent.append(time.time_ns())
             try:
                 client.send((number & 0xFFFF).to_bytes(2) + b"\1\0\0\1\0\0\0\0\0\0" + _NAME + b"\0\1\0\1")
             except OSError:
@@ -99,13 +106,13 @@ def probe(port: int) -> list[tuple[float, float | None]]:
                 ending = now + _WITHIN
         select.select([client], [], [], max(0.0, due - time.monotonic()) if not ending else 0.1)
         try:
-            reply = client.recv(512)
+            reply, ancillary, _, _ = client.recvmsg(512, socket.CMSG_SPACE(_TIMESPEC.size))
         except OSError:
             continue
-        now = time.monotonic()
+        seconds, nanoseconds = _TIMESPEC.unpack(ancillary[0][2])
         newest = len(asked) - 1
         number = newest - (newest - int.from_bytes(reply[:2]) & 0xFFFF)
-        took.setdefault(number, (now - asked[number]) * 1000)
+        took.setdefault(number, (seconds * 10**9 + nanoseconds - sent[number]) / 1e6)
     client.close()
     return [(moment, took.get(number)) for number, moment in enumerate(asked)]
 

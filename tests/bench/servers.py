@@ -4,14 +4,13 @@ In: a Cluster and its files.  Out: running programs, by name.  NSD, Unbound and 
 same names as data of their own: the floor of what a server in C needs for these questions.
 """
 
-import os
-import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,7 @@ from typing import Final
 import yaml
 
 from kubedns.names import record_label
+from tests.bench.api import answer, ask
 from tests.bench.cluster import Cluster, cluster_ip, pod_ip
 from tests.bench.machine import OTHER_CORE, ROOT, SERVER_CORE, WITH_PRIORITY, BenchError, Program, answers
 from tests.ports import free_port
@@ -56,14 +56,27 @@ class KubeDns:
 
 @dataclass(frozen=True, slots=True)
 class ApiServer:
-    """The local API and its URL."""
+    """The local API, its URL, and the port where changes are asked for."""
 
     program: Program
     url: str
+    control: int
 
     def expire(self) -> None:
         """Make all watches end with 410, so that everything is listed again."""
-        os.kill(self.program.pid, signal.SIGUSR1)
+        with closing(ask(self.control, "expire")) as connection:
+            answer(connection)
+
+    @contextmanager
+    def changing(self, rate: int, seconds: float, *, unseen: bool = False) -> Iterator[None]:
+        """Have Services change during the context; raises BenchError when the changes fail."""
+        which = " unseen" if unseen else ""
+        with closing(ask(self.control, f"change {rate} {seconds}{which}")) as connection:
+            time.sleep(0.5)
+            yield
+            made = answer(connection)
+        if made < 0.95 * seconds * rate:
+            raise BenchError(f"only {made} changes in {seconds:g} s: the API server has too little time")
 
 
 class Bench:
@@ -108,11 +121,11 @@ class Bench:
 
     def api(self) -> ApiServer:
         """Start the local API with the cluster's objects."""
-        port = free_port()
-        command = [sys.executable, "-m", "tests.bench.api", str(port), str(self.manifest)]
+        port, control = free_port(), free_port()
+        command = [sys.executable, "-m", "tests.bench.api", str(port), str(control), str(self.manifest)]
         program = self.start("api", command, OTHER_CORE)
         program.wait_until(lambda: "serving" in program.log.read_text(), "it served")
-        return ApiServer(program, f"http://127.0.0.1:{port}")
+        return ApiServer(program, f"http://127.0.0.1:{port}", control)
 
     def kube_dns(self, api: str, module: str = "kubedns") -> KubeDns:
         """Start kube-dns, or a module that runs it, on an API server; return at once, it is not ready yet."""

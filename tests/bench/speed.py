@@ -6,7 +6,6 @@ ratios within the run.  CPU time per query holds also where dnsperf is the limit
 """
 
 import argparse
-import subprocess
 import sys
 import tempfile
 import threading
@@ -22,10 +21,10 @@ from tests.bench import dnsperf
 from tests.bench.cluster import QUESTIONS, Cluster
 from tests.bench.dnsperf import Load
 from tests.bench.figures import Figure, Series, markdown
-from tests.bench.machine import OTHER_CORE, ROOT, BenchError, describe, leave_server_core, pinned
+from tests.bench.machine import BenchError, describe, leave_server_core
 from tests.bench.prober import Prober
 from tests.bench.report import speed_page
-from tests.bench.servers import Bench, KubeDns, Running, fetch
+from tests.bench.servers import ApiServer, Bench, KubeDns, Running, fetch
 
 RATIOS: Final = {"hot": 2.2, "wide": 2.2, "mix": 2.8, "cold": 2.5}
 """How much of the echo's CPU time a query may take."""
@@ -39,8 +38,8 @@ _PROBED: Final = 5.0
 def measure(bench: Bench, rounds: int, seconds: float) -> tuple[list[Series], list[Figure]]:
     """Measure everything; return the series and what was to be reached.  Raises BenchError."""
     print("starting: API server, kube-dns, echo, NSD, Unbound, dnsmasq", flush=True)
-    api = bench.api().url
-    server = bench.kube_dns(api)
+    api = bench.api()
+    server = bench.kube_dns(api.url)
     peers = {"echo": bench.echo(), "NSD": bench.nsd(), "Unbound": bench.unbound(), "dnsmasq": bench.dnsmasq()}
     server.program.wait_until(server.is_ready, "it was ready")
     kube_dns = Running(server.program, server.port)
@@ -71,7 +70,7 @@ def _changing(
     bench: Bench,
     server: KubeDns,
     echo: Running,
-    api: str,
+    api: ApiServer,
     rounds: int,
     seconds: float,
     series: list[Series],
@@ -85,7 +84,7 @@ def _changing(
     quiet, churn = Series("kube-dns", "mix, quiet"), Series("kube-dns", "mix, churn")
     for number in range(2 * rounds):
         for row in (quiet, churn) if number % 2 else (churn, quiet):
-            with changing(api, seconds + 1, unseen=row is quiet):
+            with api.changing(_CHANGES, seconds + 1, unseen=row is quiet):
                 row.runs.append(_load(bench, running, "mix", seconds))
     series += [quiet, churn]
     _show([quiet, churn])
@@ -99,7 +98,7 @@ def _changing(
 
 
 def _latency(
-    bench: Bench, server: KubeDns, echo: Running, api: str, rounds: int, rate: float
+    bench: Bench, server: KubeDns, echo: Running, api: ApiServer, rounds: int, rate: float
 ) -> tuple[float, float]:
     """Return the 99.9th percentiles of kube-dns and of the echo, in ms: medians of interleaved runs.
 
@@ -109,7 +108,7 @@ def _latency(
     for _ in range(rounds):
         for name, port in (("echo", echo.port), ("kube-dns", server.port)):
             with (
-                changing(api, _PROBED + 1),
+                api.changing(_CHANGES, _PROBED + 1),
                 scraping(server.metrics),
                 dnsperf.steady(port, bench.questions["mix"], 2 * _PROBED, rate),
                 Prober(port) as prober,
@@ -138,30 +137,6 @@ def _whole_stack(bench: Bench, server: KubeDns, alone: Running, seconds: float, 
         rows += [through, own]
     series += rows
     _show(rows)
-
-
-@contextmanager
-def changing(api: str, seconds: float, *, unseen: bool = False) -> Iterator[None]:
-    """Have Services change during the context; raises BenchError when the changes fail."""
-    command = [sys.executable, "-m", "tests.bench.changes", api, f"--rate={_CHANGES}", f"--seconds={seconds}"]
-    command += ["--unseen"] * unseen
-    with pinned(OTHER_CORE):
-        process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-    try:
-        time.sleep(0.5)
-        yield
-        made, errors = process.communicate(timeout=seconds + 10)
-    except subprocess.TimeoutExpired as error:
-        raise BenchError("the changes took too long") from error
-    finally:
-        process.kill()
-        process.wait()
-    if process.returncode:
-        raise BenchError(f"the changes failed: {errors[-500:]}")
-    if int(made) < 0.95 * seconds * _CHANGES:
-        raise BenchError(f"only {made.strip()} changes in {seconds:g} s: the API server has too little time")
 
 
 @contextmanager

@@ -44,7 +44,10 @@ class TableForwarder:
 
 
 class Served:
-    """One server on one backend; `ask` returns what comes back, waited for where need be."""
+    """One server on one backend; `ask` returns what comes back, waited for where need be.
+
+    With `full` nothing goes the lean path, so that every answer is made anew, by the plain rules.
+    """
 
     def __init__(
         self,
@@ -54,6 +57,7 @@ class Served:
         policy: Policy | None = None,
         outside: Outside | None = None,
         clock: float = 0.0,
+        full: bool = False,
     ) -> None:
         self._loop = loop
         self.counters = ServerCounters()
@@ -61,9 +65,10 @@ class Served:
         answers = ZoneAnswers(backend, policy or Policy())
         self.server = Server(backend, answers, self.forwarder, self.counters)
         self.server.set_clock(clock)
+        self._respond = self.server._full if full else self.server.respond
 
     def ask(self, query: bytes, *, tcp: bool = False) -> bytes | None:
-        reply = self.server.respond(query, tcp)
+        reply = self._respond(query, tcp)
         if reply is None or isinstance(reply, bytes):
             return reply
 

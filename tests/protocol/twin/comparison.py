@@ -1,4 +1,4 @@
-"""The server that has been asked all along, against one made from the objects of this moment.
+"""The server that has been asked all along, against one made from the objects of this moment, full path only.
 
 Steps are changes of the cluster, of the federations and of the hour, and questions of every kind;
 each step ends with a question to both.  The answers must be equal as sets, with equal rcode and
@@ -114,4 +114,4 @@ class Comparison:
     def _twin(self) -> Served:
         zone = self._population.fresh_zone()
         zone.configure_federations(self._federations, self._topology)
-        return Served(zone, self._loop, outside=OUTSIDE, clock=self._hour * 3600)
+        return Served(zone, self._loop, outside=OUTSIDE, clock=self._hour * 3600, full=True)

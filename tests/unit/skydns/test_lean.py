@@ -1,14 +1,20 @@
 """The lean path keeps what may be kept, where it dies with what it was made from."""
 
+from collections import Counter
+from itertools import product
+from random import Random
+
 import pytest
 
 from kubedns.objects import Endpoint, EndpointSlice, Port, Service
 from kubedns.zone.clusterzone import ClusterZone
+from tests.protocol.population import NAMES, NAMESPACES, Population
 from tests.protocol.reading import ask, read
 from tests.protocol.served import Served, own_loop
 
 D = "cluster.local"
 DB = b"\2db\4shop"
+HEADS = ("", "db-0.", "10-96-0-1.", "_http._tcp.", "_dns._udp.", "_tcp.", "no.", "10-96-0-1._http._tcp.")
 
 
 @pytest.fixture
@@ -99,3 +105,23 @@ def test_srv_answer_in_mixed_case_is_not_served_to_another_spelling(served):
         reply = read(query, served.ask(query))
         assert {record.owner for record in reply.answer} == {spelling + "."}
         assert len(reply.additional) == 2
+
+
+def test_answers_made_here_are_those_of_the_full_path_to_the_octet(monkeypatch):
+    monkeypatch.setattr("random.randrange", lambda _: 0)  # where more records than fit begin
+    names = [f"{head}{name}.{space}.svc.{D}" for head in HEADS for name in NAMES for space in NAMESPACES]
+    made: Counter[str] = Counter()
+    for seed in range(30):
+        rng, population = Random(seed), Population()
+        for _ in range(40):
+            population.change_service(rng)
+            population.change_slice(rng)
+        with own_loop() as loop:
+            lean = Served(population.fresh_zone(), loop)
+            full = Served(population.fresh_zone(), loop, full=True)
+            for name, rdtype in product(names, ("A", "AAAA", "SRV")):
+                misses = lean.counters.misses
+                query = ask(name, rdtype, payload=1232)
+                assert lean.ask(query) == full.ask(query), f"seed {seed}: {name} {rdtype}"
+                made[rdtype] += lean.counters.misses > misses
+    assert min(made.values()) > 100
