@@ -65,7 +65,7 @@ twin: setup ## 100,000 random changes and questions against a fresh twin
 
 .PHONY: clean
 clean: ## remove what was made, .venv included
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .venv-bench .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 
 -include bench.mk
 -include images.mk
