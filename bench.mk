@@ -1,6 +1,6 @@
 # Measuring: included by the Makefile, which provides PYTHON, VENV and HOST_PYTHON.
 
-# Rounds and seconds of each run; the defaults take some six minutes.
+# Rounds and seconds of each run; the defaults take some seven minutes.
 BENCH_ROUNDS ?= 5
 BENCH_SECONDS ?= 3
 

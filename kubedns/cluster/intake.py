@@ -105,9 +105,8 @@ class Intake(Generic[T]):
 
     def take(self, event: Event, arrival: float | None) -> None:
         """Stage the change that an ADDED, MODIFIED or DELETED event of a watch makes, if any."""
+        self.version = version_text(event.object) or self.version
         identity = self.identify(event)
-        if text := version_text(event.object):
-            self.version = text
         if identity is None:
             return
         key, version = identity
@@ -139,11 +138,14 @@ class Intake(Generic[T]):
             change = Change(change.key, change.version, waiting.previous, change.object, waiting.arrival)
         self._staged[change.key] = change
 
+    def is_behind(self, pace: Pace) -> bool:
+        """Whether a whole batch waits or it is time to pause; to be asked after each event."""
+        return len(self._staged) >= BATCH or pace.due()
+
     async def keep_up(self, pace: Pace) -> None:
-        """Deliver what waits once it is a whole batch or it is time to pause; to be called for each event."""
-        if len(self._staged) >= BATCH or pace.due():
-            await self.drain(pace)
-            await pace.pause_if_due()
+        """Deliver all that waits, and pause when it is time even if nothing does."""
+        await self.drain(pace)
+        await pace.pause_if_due()
 
     async def drain(self, pace: Pace) -> None:
         """Deliver all that waits, and pause when it is time."""

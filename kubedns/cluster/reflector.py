@@ -244,7 +244,8 @@ class Reflector(Generic[T]):
         try:
             for event in events:
                 self._take(request, event, arrival)
-                await self._intake.keep_up(pace)
+                if self._intake.is_behind(pace):
+                    await self._intake.keep_up(pace)
         finally:
             # What came before an error counts.
             await self._intake.drain(pace)

@@ -35,7 +35,8 @@ async def replace(
     for key in intake.holdings.held_keys():
         if key not in seen:
             intake.stage(intake.holdings.remove(key, version_number(version)))
-        await intake.keep_up(pace)
+        if intake.is_behind(pace):
+            await intake.keep_up(pace)
     await intake.drain(pace)
     intake.version = version
     intake.reached()
@@ -60,5 +61,6 @@ async def _take(
                 else:
                     seen.add(key)
                     intake.take_object(key, number, event.object)
-            await intake.keep_up(pace)
+            if intake.is_behind(pace):
+                await intake.keep_up(pace)
     return version

@@ -40,17 +40,17 @@ def external_name(service: Service) -> tuple[Entry, ...]:
     """
     text = service.external_name
     try:
-        return (Entry(pack_address(text)),)
+        return ((pack_address(text), 0),)
     except ValueError:
-        return (Entry(parse_domain(text, underscores=True)),)
+        return ((parse_domain(text, underscores=True), 0),)
 
 
 def _cluster_ip(service: Service, _slices: Slices, domain: Labels) -> tuple[Entries, Mapping[bytes, Node]]:
     target = service_labels(service, domain)
-    entries = {_address_label(ip): (Entry(ip),) for ip in service.cluster_ips}
+    entries = {_address_label(ip): ((ip, 0),) for ip in service.cluster_ips}
     protocols: dict[bytes, dict[bytes, Node]] = {}
     for port in service.ports:
-        record = (Entry(target, port.number),)
+        record = ((target, port.number),)
         protocols.setdefault(b"_" + port.protocol.encode(), {})[b"_" + port.name.encode()] = Node(
             dict.fromkeys(entries, record)
         )
@@ -60,8 +60,10 @@ def _cluster_ip(service: Service, _slices: Slices, domain: Labels) -> tuple[Entr
 def _headless(service: Service, slices: Slices, domain: Labels) -> tuple[Entries, Mapping[bytes, Node]]:
     entries: dict[bytes, tuple[Entry, ...]] = {}
     for label, address in _endpoints(slices):
-        entry, known = Entry(address), entries.get(label, ())
-        if entry not in known:
+        entry, known = (address, 0), entries.get(label)
+        if known is None:
+            entries[label] = (entry,)
+        elif entry not in known:
             entries[label] = (*known, entry)
     protocols: dict[str, dict[str, Node]] = {}
     for port in dict.fromkeys(port for slice_ in slices if slice_.endpoints for port in slice_.ports):
@@ -89,20 +91,16 @@ def _headless_port(
         for label, address in _endpoints((slice_,)) if numbers else ():
             records = found.setdefault(label, {})
             for number in numbers:
-                records[address, number] = Entry((label, *at), number)
+                records[address, number] = (label, *at), number
     return {label: tuple(records.values()) for label, records in found.items()}, {}
 
 
 def _endpoints(slices: Iterable[EndpointSlice]) -> Iterator[tuple[bytes, bytes]]:
     """Yield label and address of every ready endpoint, in the order of the slices."""
     for slice_ in slices:
-        for endpoint in slice_.endpoints:
-            for address in endpoint.addresses:
-                yield _endpoint_label(endpoint.hostname, address), address
-
-
-def _endpoint_label(hostname: str, address: bytes) -> bytes:
-    return hostname.encode() if hostname else _address_label(address)
+        for addresses, hostname in slice_.endpoints:
+            for address in addresses:
+                yield hostname.encode() if hostname else _address_label(address), address
 
 
 @lru_cache(maxsize=8192)

@@ -11,7 +11,7 @@ Source: the original's TreeCache, whose wildcard rules and JSON are kept.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kubedns.backend import ServiceRecord
 from kubedns.names import Labels, address_text, to_text
@@ -25,13 +25,11 @@ class TooManyNamesError(Exception):
     """A wildcard stands for more names than one lookup goes through."""
 
 
-class Entry(NamedTuple):
-    """One record of the tree: an address (packed) or a name, with the port of an SRV record or 0."""
+Entry = tuple[bytes | Labels, int]
+"""One record of the tree: an address (packed) or a name, and the port of an SRV record or 0.
 
-    host: bytes | Labels
-    port: int = 0
-
-
+No class of its own, as those of a Service are all made anew at each change.
+"""
 Entries = Mapping[bytes, tuple[Entry, ...]]
 """Records by the last label of their own name."""
 Maker = Callable[[], "tuple[Entries, Mapping[bytes, Node]]"]
@@ -291,8 +289,8 @@ def dump(node: Node, ttl: int) -> Iterator[str]:
 
 def _shown(records: tuple[Entry, ...], ttl: int) -> Any:
     shown = []
-    for entry in records:
-        host = address_text(entry.host) if isinstance(entry.host, bytes) else to_text(entry.host)
-        record = {"host": host, "port": entry.port, "priority": 10, "weight": 10, "ttl": ttl}
+    for host, port in records:
+        text = address_text(host) if isinstance(host, bytes) else to_text(host)
+        record = {"host": text, "port": port, "priority": 10, "weight": 10, "ttl": ttl}
         shown.append({key: value for key, value in record.items() if value})
     return shown[0] if len(shown) == 1 else shown

@@ -82,7 +82,7 @@ def _changing(
     """
     running = Running(server.program, server.port)
     quiet, churn = Series("kube-dns", "mix, quiet"), Series("kube-dns", "mix, churn")
-    for number in range(2 * rounds):
+    for number in range(3 * rounds):
         for row in (quiet, churn) if number % 2 else (churn, quiet):
             with api.changing(_CHANGES, seconds + 1, unseen=row is quiet):
                 row.runs.append(_load(bench, running, "mix", seconds))

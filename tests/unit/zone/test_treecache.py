@@ -10,11 +10,11 @@ from kubedns.zone.treecache import MOST_NODES, Entry, Node, TooManyNamesError, T
 
 SVC: Labels = (b"local", b"svc")
 OWNER = SVC[::-1]
-ONE, TWO = Entry(b"\x0a\0\0\1"), Entry(b"\x0a\0\0\2")
+ONE, TWO = (b"\x0a\0\0\1", 0), (b"\x0a\0\0\2", 0)
 
 
 def at(name: Labels, entry: Entry) -> ServiceRecord:
-    return ServiceRecord(entry.host, entry.port, (*name, *OWNER))
+    return ServiceRecord(*entry, (*name, *OWNER))
 
 
 def leaf(*entries: Entry) -> Node:
@@ -67,7 +67,7 @@ def test_last_wildcard_is_the_entries_of_its_node_and_below_another_also_of_the_
     assert tree.match((*SVC, b"ns", b"web", b"*"), 10) == [at((b"e0", b"web", b"ns"), ONE)]
     assert tree.match((*SVC, b"ns", b"*"), 10) == [at((b"ext", b"ns"), TWO)]
     both = tree.match((*SVC, b"*", b"*"), 10)
-    assert {Entry(record.host, record.port) for record in both or ()} == {ONE, TWO}
+    assert {(record.host, record.port) for record in both or ()} == {ONE, TWO}
 
 
 def test_wildcard_collects_no_more_than_it_may(tree):
@@ -111,7 +111,7 @@ def test_maker_is_called_once_for_answers_and_keeps_nothing_for_a_look_at_everyt
 
 
 def test_json_leaves_zero_values_out_and_lists_several_records_of_a_name():
-    node = Node({b"e": (ONE, TWO), b"srv": (Entry((b"web", b"local"), 80),)})
+    node = Node({b"e": (ONE, TWO), b"srv": (((b"web", b"local"), 80),)})
     shown = json.loads("".join(dump(node, 30)))["Entries"]
     assert [record["host"] for record in shown["e"]] == ["10.0.0.1", "10.0.0.2"]
     assert "port" not in shown["e"][0]
