@@ -14,12 +14,13 @@ debootstrap_flags="${architecture:+--arch=$architecture}"
 import_flags=
 if [ -n "$architecture" ]; then
     case $engine in
-    podman) import_flags="--os=linux --arch=$architecture" ;;
+    podman | buildah) import_flags="--os=linux --arch=$architecture" ;;
     *) import_flags="--platform=linux/$architecture" ;;
     esac
 fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
+chmod 755 "$root" # the root directory of the image, which others than root must enter
 # shellcheck disable=SC2086
 debootstrap $debootstrap_flags --variant=minbase --include=python3,python3-venv,ca-certificates \
     "$suite" "$root" >"$root.log" 2>&1 || {
@@ -29,10 +30,19 @@ debootstrap $debootstrap_flags --variant=minbase --include=python3,python3-venv,
 rm -f "$root.log"
 # What Debian's own slim images leave out; the copyright files stay.
 find "$root/usr/share/doc" -type f ! -name copyright -delete
-# shellcheck disable=SC2086
-tar -C "$root" -cf - \
-    --exclude='./dev/*' --exclude='./proc/*' --exclude='./sys/*' \
-    --exclude='./var/cache/apt/*' --exclude='./var/lib/apt/lists/*' --exclude='./var/log/*' \
-    --exclude='./usr/share/man/*' --exclude='./usr/share/info/*' \
-    --exclude='./usr/share/locale/*' --exclude='__pycache__' . |
-    "$engine" import $import_flags - "$image" >/dev/null
+archive() {
+    tar -C "$root" -cf - \
+        --exclude='./dev/*' --exclude='./proc/*' --exclude='./sys/*' \
+        --exclude='./var/cache/apt/*' --exclude='./var/lib/apt/lists/*' --exclude='./var/log/*' \
+        --exclude='./usr/share/man/*' --exclude='./usr/share/info/*' \
+        --exclude='./usr/share/locale/*' --exclude='__pycache__' .
+}
+if [ "$engine" = buildah ]; then
+    # shellcheck disable=SC2086
+    container=$(buildah from $import_flags scratch)
+    archive | tar -C "$(buildah mount "$container")" -xf -
+    buildah commit --quiet --rm "$container" "$image" >/dev/null
+else
+    # shellcheck disable=SC2086
+    archive | "$engine" import $import_flags - "$image" >/dev/null
+fi

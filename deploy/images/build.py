@@ -138,11 +138,11 @@ def revision() -> str:
 
 def size_table(engine: Engine, base: str, names: dict[str, str]) -> str:
     """Return a line for each image: its size, and what it adds to the base they share."""
-    shared = engine.inspect_image(base)["Size"]
-    lines = [f"{'image':44} {'MB':>6} {'own MB':>7}", f"{base:44} {shared / 1e6:6.0f}"]
+    shared = engine.megabytes(base)
+    lines = [f"{'image':44} {'MB':>6} {'own MB':>7}", f"{base:44} {shared:6.0f}"]
     for name in names.values():
-        size = engine.inspect_image(name)["Size"]
-        lines.append(f"{name:44} {size / 1e6:6.0f} {(size - shared) / 1e6:7.0f}")
+        size = engine.megabytes(name)
+        lines.append(f"{name:44} {size:6.0f} {size - shared:7.0f}")
     return "\n".join(lines)
 
 
@@ -172,8 +172,7 @@ def main() -> int:
             engine = able_to_run(engine, base)
         names = image_names(options.prefix, options.tag or version() + suffix(options.platform))
         build(engine, base, names, options.platform)
-        if engine.program != "buildah":
-            sys.stdout.write(size_table(engine, base, names) + "\n")
+        sys.stdout.write(size_table(engine, base, names) + "\n")
     except EngineError as error:
         sys.stderr.write(f"images: {error}" + "\n")
         return 1

@@ -5,6 +5,7 @@ Only the standard library, so that `make images` runs from a fresh clone.
 """
 
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 ENGINES = ("docker", "podman", "buildah")
+_BUILDKIT = {"DOCKER_BUILDKIT": "1"}
+"""The builder that knows secrets, for a docker that does not use it by itself."""
 
 
 class EngineError(Exception):
@@ -41,6 +44,7 @@ class Engine:
                 text=True,
                 timeout=timeout,
                 check=False,
+                env={**os.environ, **_BUILDKIT},
             )
         except subprocess.TimeoutExpired as error:
             raise EngineError(f"{' '.join(command)} took longer than {timeout:g} s") from error
@@ -61,6 +65,13 @@ class Engine:
         """The engine's description of a stored image."""
         found: dict[str, Any] = json.loads(self.call("image", "inspect", image))[0]
         return found
+
+    def megabytes(self, image: str) -> float:
+        """The size of a stored image."""
+        if self.program != "buildah":
+            return float(self.inspect_image(image)["Size"]) / 1e6
+        number, unit = json.loads(self.call("images", "--json", image))[0]["size"].split()
+        return float(number) * {"KB": 1e-3, "MB": 1.0, "GB": 1e3}[unit]
 
 
 def find_engine(wanted: str = "") -> Engine:
@@ -91,6 +102,8 @@ def able_to_run(engine: Engine, image: str) -> Engine:
     Where the process limits of this machine are below an engine's own defaults they are passed
     on, and where podman's usual runtime does not start, runc is tried.  Raises EngineError.
     """
+    if engine.program == "buildah":
+        raise EngineError("buildah only builds; to run a container takes docker or podman")
     limits = _limit_flags()
     runtimes: list[tuple[str, ...]] = [()]
     if engine.program == "podman" and shutil.which("runc"):
