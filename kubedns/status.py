@@ -67,7 +67,7 @@ class _Family(Collector):
 
 
 def exposition(metric: Metric) -> Iterator[bytes]:
-    """Yield the text of a family in pieces of a few samples."""
+    """Yield the text of a family in pieces of a few samples; `_created` ones, which we have none of, need one piece."""
     samples = metric.samples
     metric.samples = []
     head = generate_latest(_Family(metric))

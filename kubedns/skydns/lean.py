@@ -3,8 +3,8 @@
 In: the octets of a query.  Out: the octets of the reply, or None for anything that is not at
 once recognised as a plain question for a Service's name, which the full path then answers.
 The reply is put together from octets that the sub-tree of the Service holds; they were made from
-the same sub-tree, addresses here and all else by the full path, and go with it, so nothing here can be
-out of date.
+the same sub-tree, addresses and the records of ports by `subtree`, all else by the full path, and go with
+it, so nothing here can be out of date.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from kubedns.query import Edns, Query, whole_options
 from kubedns.rejection import opt
 from kubedns.skydns.negatives import Negatives
 from kubedns.skydns.response import WITH_OPT, Packed
-from kubedns.skydns.subtree import SubtreePacker, path_of
+from kubedns.skydns.subtree import TYPE_AND_CLASS, SubtreePacker, path_of
 
 _AD: Final = 0x20
 _CD: Final = 0x10
@@ -30,7 +30,6 @@ _FORMS: Final = {
 }
 """Octets 2 to 11 of a plain query -> the head of its reply (see `Packed.heads`): a standard query with
 one question and nothing else, or an OPT record at most (RFC 1035 4.1.1, RFC 4035 3.2)."""
-_TYPE_AND_CLASS: Final = 4
 _ROOT_OPT: Final = b"\0\0\x29"
 _OPTIONS: Final = (opt(Edns(0, do=False)), opt(Edns(0, do=True)))
 _ABSENT_TYPES: Final = (wire.A, wire.AAAA, wire.SRV)
@@ -57,7 +56,7 @@ class LeanPath:
         self._nxdomain: dict[int, Packed] = {}
         self._subtrees: Mapping[bytes, Subtree] = backend.subtrees
         self._suffix = to_wire((b"svc", *backend.domain))
-        self._tail_octets = len(self._suffix) + _TYPE_AND_CLASS
+        self._tail_octets = len(self._suffix) + TYPE_AND_CLASS
         self._depth = len(backend.domain) + 3
         # One object for each tail, however many Services have it as a key.
         self._tails = {tail: tail for tail in map(self._tail, _ABSENT_TYPES)}
@@ -138,7 +137,7 @@ class LeanPath:
             known: Packed | None = kept.get(lower[:service] + tail)
             if known is not None:
                 return known
-        name_octets = len(lower) - _TYPE_AND_CLASS - 1
+        name_octets = len(lower) - TYPE_AND_CLASS - 1
         if b"*" in lower or name_octets > _LONGEST_NAME or (service and self._backend.has_federations()):
             return None
         if subtree is not None and subtree.has(path_of(lower[:service])):
@@ -151,7 +150,7 @@ class LeanPath:
     def _made(self, subtree: Subtree, head: bytes, lower: bytes, question: bytes) -> Packed | None:
         """Make and keep the answer for a name that exists; None where the full path has to."""
         tail = lower[-self._tail_octets :]
-        if len(lower) - _TYPE_AND_CLASS - 1 > _LONGEST_NAME or tail not in self._tails:
+        if len(lower) - TYPE_AND_CLASS - 1 > _LONGEST_NAME or tail not in self._tails:
             return None
         if tail == self._srv_tail:
             packed = self._packer.srv(subtree, head, lower) if lower == question else None

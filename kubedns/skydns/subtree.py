@@ -16,7 +16,8 @@ from kubedns.skydns.negatives import Negatives
 from kubedns.skydns.response import NAME_OF_QUESTION, Packed
 from kubedns.skydns.rrset import SRV_PRIORITY
 
-_TYPE_AND_CLASS: Final = 4
+TYPE_AND_CLASS: Final = 4
+"""Octets of a question after its name."""
 _MOST_TARGETS: Final = 500
 """More SRV records may not fit any message, which the full path knows how to deal with."""
 
@@ -37,12 +38,12 @@ class SubtreePacker:
         """Pack the A or AAAA records of a Service, or of the one label of `head` below it."""
         if head and head[0] != len(head) - 1:
             return None
-        octets, record = self._address_heads[question[-_TYPE_AND_CLASS:-2]]
+        octets, record = self._address_heads[question[-TYPE_AND_CLASS:-2]]
         found = subtree.addresses(head[1:], octets)
         if found is None:
             return None
         if not found:
-            return self._negatives.get(wire.NOERROR, len(question) - _TYPE_AND_CLASS - 1)
+            return self._negatives.get(wire.NOERROR, len(question) - TYPE_AND_CLASS - 1)
         record = NAME_OF_QUESTION + record
         return Packed(wire.AA, ([record + address for address in found], (), ()), turns=True)
 
@@ -51,7 +52,7 @@ class SubtreePacker:
         found = subtree.targets(path_of(head)) if head else None
         if found is None or len(found) > _MOST_TARGETS:
             return None
-        service = question[len(head) : -_TYPE_AND_CLASS]
+        service = question[len(head) : -TYPE_AND_CLASS]
         at = (0xC000 | wire.HEADER_SIZE + len(head)).to_bytes(2)
         weight = 100 // len(found)
         records: dict[bytes, None] = {}

@@ -8,6 +8,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client.metrics_core import HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from kubedns.shared.web import serve
 from kubedns.status import metrics_app, status_app
@@ -85,10 +87,42 @@ async def test_metrics_are_served_at_their_path_only(get):
     assert (await get(metrics_app(CollectorRegistry(), "/counts"), "/metrics"))[0] == 404
 
 
+class ManySamples(Collector):
+    """A family of more samples than are written at a time."""
+
+    def collect(self) -> Iterator[Metric]:
+        family = HistogramMetricFamily("times", "Times.", labels=["system"])
+        for system in ("auth", "reverse"):
+            family.add_metric([system], [(str(bound), 1.0) for bound in range(19)] + [("+Inf", 2.0)], 5.0)
+        yield family
+
+
 async def test_metrics_are_the_whole_page_though_each_family_is_a_step_of_its_own(get):
     registry = CollectorRegistry()
     Counter("questions", "Asked.", ["system"], registry=registry).labels("auth").inc(3)
     Gauge("objects", "Held.", registry=registry).set(7)
+    registry.register(ManySamples())
     page = generate_latest(registry).decode()
     assert 'questions_total{system="auth"} 3.0' in page
+    assert page.count("\ntimes_bucket{") == 40
     assert await get(metrics_app(registry, "/metrics"), "/metrics") == (200, page)
+
+
+async def test_others_have_their_turn_while_metrics_are_written(get):
+    registry = CollectorRegistry()
+    for number in range(20):
+        Gauge(f"gauge_{number}", "One.", registry=registry).set(number)
+    turns, written = 0, asyncio.Event()
+
+    async def count() -> None:
+        nonlocal turns
+        while not written.is_set():
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        counting = group.create_task(count())
+        await get(metrics_app(registry, "/metrics"), "/metrics")
+        written.set()
+        await counting
+    assert turns > 20

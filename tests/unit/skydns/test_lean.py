@@ -111,7 +111,7 @@ def test_answers_made_here_are_those_of_the_full_path_to_the_octet(monkeypatch):
     monkeypatch.setattr("random.randrange", lambda _: 0)  # where more records than fit begin
     names = [f"{head}{name}.{space}.svc.{D}" for head in HEADS for name in NAMES for space in NAMESPACES]
     made: Counter[str] = Counter()
-    for seed in range(30):
+    for seed in range(12):
         rng, population = Random(seed), Population()
         for _ in range(40):
             population.change_service(rng)
@@ -124,4 +124,4 @@ def test_answers_made_here_are_those_of_the_full_path_to_the_octet(monkeypatch):
                 query = ask(name, rdtype, payload=1232)
                 assert lean.ask(query) == full.ask(query), f"seed {seed}: {name} {rdtype}"
                 made[rdtype] += lean.counters.misses > misses
-    assert min(made.values()) > 100
+    assert min(made.values()) > 40

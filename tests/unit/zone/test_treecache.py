@@ -117,3 +117,29 @@ def test_json_leaves_zero_values_out_and_lists_several_records_of_a_name():
     assert "port" not in shown["e"][0]
     assert shown["srv"] == {"host": "web.local.", "port": 80, "priority": 10, "weight": 10, "ttl": 30}
     assert "ttl" not in json.loads("".join(dump(leaf(ONE), 0)))["Entries"]["e0"]
+
+
+def test_addresses_of_a_node_are_distinct_and_of_one_length():
+    six = bytes(15) + b"\1"
+    node = Node({b"a": (ONE, TWO, (six, 0)), b"b": (ONE,)}, {b"_tcp": Node()})
+    assert node.addresses(b"", 4) == (ONE[0], TWO[0])
+    assert node.addresses(b"b", 4) == (ONE[0],)
+    assert node.addresses(b"a", 16) == (six,)
+    assert node.addresses(b"b", 16) == ()
+
+
+def test_a_node_has_no_addresses_to_tell_where_other_records_are():
+    ports = Node({b"a": (((b"web", b"local"), 80),)})
+    assert ports.addresses(b"", 4) is None
+    assert Node().addresses(b"", 4) is None
+    assert Node({b"a": (ONE,)}, {b"_tcp": ports}).addresses(b"_tcp", 4) is None
+    assert Node({b"a": (ONE,)}).addresses(b"b", 4) is None
+
+
+def test_targets_are_those_of_the_ports_below_a_node():
+    first, second = ((b"web", b"local"), 80), ((b"db", b"local"), 81)
+    node = Node({b"a": (ONE,)}, {b"_tcp": Node(children={b"_http": Node({b"a": (first, second)})})})
+    assert node.targets((b"_tcp", b"_http")) == [first, second]
+    assert node.targets((b"_tcp", b"_no")) is None
+    assert node.targets((b"_tcp",)) is None
+    assert node.targets(()) is None
