@@ -32,8 +32,12 @@ async def replace(
         version = await _take(listed(api, selection), intake, seen, pace, note_paging)
     finally:
         await intake.drain(pace)
-    for key in intake.holdings.held_keys():
-        if key not in seen:
+    held = intake.holdings.held_keys()
+    while held:
+        key = held.pop()
+        if key in seen:
+            seen.remove(key)  # one by one: to let go of all at once holds up answers for milliseconds
+        else:
             intake.stage(intake.holdings.remove(key, version_number(version)))
         if intake.is_behind(pace):
             await intake.keep_up(pace)
