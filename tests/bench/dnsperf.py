@@ -69,10 +69,10 @@ class Steady:
 def steady(port: int, questions: Path, seconds: float, qps: float) -> Iterator[Steady]:
     """Have a steady load of `qps` during the context, for `seconds` at most.
 
-    No more than 200 questions are outstanding: what dnsperf has to catch up with after it had to wait
-    for its core is otherwise a burst that no client sends.
+    No more than 100 questions are outstanding, dnsperf's default: what it has to catch up with after it had
+    to wait for its core is otherwise a burst that no client sends.
     """
-    command = [*WITH_PRIORITY, *_command(port, questions, seconds), "-Q", f"{qps:.0f}", "-q", _OUTSTANDING]
+    command = [*WITH_PRIORITY, *_command(port, questions, seconds), "-Q", f"{qps:.0f}"]
     with pinned(OTHER_CORE):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     load = Steady(process)

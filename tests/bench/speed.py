@@ -78,14 +78,14 @@ def _changing(
     """Measure mix while Services change, and the latency at half of the highest rate.
 
     In the quiet runs as much is changed at objects that kube-dns does not watch: what the API server and
-    the changes take from dnsperf on their core they take in both.  Compared are runs side by side.
+    the changes take from dnsperf on their core they take in both.  Compared are many short runs side by side.
     """
     running = Running(server.program, server.port)
     quiet, churn = Series("kube-dns", "mix, quiet"), Series("kube-dns", "mix, churn")
-    for number in range(3 * rounds):
+    for number in range(6 * rounds):
         for row in (quiet, churn) if number % 2 else (churn, quiet):
-            with api.changing(_CHANGES, seconds + 1, unseen=row is quiet):
-                row.runs.append(_load(bench, running, "mix", seconds))
+            with api.changing(_CHANGES, seconds / 2 + 1, unseen=row is quiet):
+                row.runs.append(_load(bench, running, "mix", seconds / 2))
     series += [quiet, churn]
     _show([quiet, churn])
     slowest, floor = _latency(bench, server, echo, api, rounds, quiet.qps / 2)
@@ -105,17 +105,20 @@ def _latency(
     The echo's is what the machine does to a server that has nothing to do but to send.
     """
     found: dict[str, list[Prober]] = {"echo": [], "kube-dns": []}
+    loads = []
     for _ in range(rounds):
         for name, port in (("echo", echo.port), ("kube-dns", server.port)):
             with (
                 api.changing(_CHANGES, _PROBED + 1),
                 scraping(server.metrics),
-                dnsperf.steady(port, bench.questions["mix"], 2 * _PROBED, rate),
+                dnsperf.steady(port, bench.questions["mix"], 2 * _PROBED, rate) as load,
                 Prober(port) as prober,
             ):
                 time.sleep(_PROBED)
             found[name].append(prober)
-    print(f"mix at {rate:.0f} qps, {_CHANGES} changes/s, a scrape each second:")
+            loads.append(load)
+    lowest = min(load.qps() for load in loads)
+    print(f"mix at {lowest:.0f} to {rate:.0f} qps, {_CHANGES} changes/s, a scrape each second:")
     for name, probers in found.items():
         print(f"{name}: {_percentiles(probers)}", flush=True)
     print()
