@@ -66,7 +66,7 @@ class _Family(Collector):
         yield self._metric
 
 
-def exposition(metric: Metric) -> Iterator[bytes]:
+def _exposition(metric: Metric) -> Iterator[bytes]:
     """Yield the text of a family in pieces of a few samples; `_created` ones, which we have none of, need one piece."""
     samples = metric.samples
     metric.samples = []
@@ -83,7 +83,7 @@ def metrics_app(registry: CollectorRegistry, path: str) -> web.Application:
     async def metrics(_request: web.Request) -> web.Response:
         pieces = []
         for metric in registry.collect():
-            for piece in exposition(metric):
+            for piece in _exposition(metric):
                 pieces.append(piece)
                 await asyncio.sleep(_PAUSE)  # all at once would hold up answers for milliseconds
         return web.Response(body=b"".join(pieces), headers={"Content-Type": CONTENT_TYPE_LATEST})

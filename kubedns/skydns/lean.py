@@ -49,7 +49,7 @@ class LeanPath:
     def __init__(self, backend: Backend, negatives: Negatives, ttl: int, counters: ServerCounters) -> None:
         self._backend = backend
         self._negatives = negatives
-        self._all_counters = counters
+        self._server_counters = counters
         self._counters = counters.systems["auth"]
         self._outcomes = self._counters.outcomes
         self._sizes = self._counters.sizes
@@ -157,7 +157,7 @@ class LeanPath:
         else:
             packed = self._packer.addresses(subtree, head, lower)
         if packed is not None:
-            self._all_counters.misses += 1
+            self._server_counters.misses += 1
             self._keep(subtree, head + self._tails[tail], packed)
         return packed
 

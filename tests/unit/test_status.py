@@ -33,6 +33,15 @@ async def get():
         await runner.cleanup()
 
 
+async def turns_until(over: asyncio.Event) -> int:
+    """Return how many turns of the loop there were for others meanwhile."""
+    turns = 0
+    while not over.is_set():
+        turns += 1
+        await asyncio.sleep(0)
+    return turns
+
+
 def app(reason: str = "", pieces: tuple[str, ...] = ("{}",)) -> web.Application:
     return status_app(lambda: reason, lambda: iter(pieces))
 
@@ -61,7 +70,6 @@ async def test_cache_comes_in_order_and_whole(get):
 
 
 async def test_others_have_their_turn_while_a_large_cache_is_shown(get):
-    turns = 0
     shown_all = asyncio.Event()
 
     def dump() -> Iterator[str]:
@@ -69,17 +77,10 @@ async def test_others_have_their_turn_while_a_large_cache_is_shown(get):
             yield "x" * 10_000
         shown_all.set()
 
-    async def count() -> None:
-        nonlocal turns
-        while not shown_all.is_set():
-            turns += 1
-            await asyncio.sleep(0)
-
     async with asyncio.TaskGroup() as group:
-        counting = group.create_task(count())
+        counting = group.create_task(turns_until(shown_all))
         await get(status_app(lambda: "", dump), "/cache")
-        await counting
-    assert turns > 20
+    assert counting.result() > 20
 
 
 async def test_metrics_are_served_at_their_path_only(get):
@@ -112,17 +113,9 @@ async def test_others_have_their_turn_while_metrics_are_written(get):
     registry = CollectorRegistry()
     for number in range(20):
         Gauge(f"gauge_{number}", "One.", registry=registry).set(number)
-    turns, written = 0, asyncio.Event()
-
-    async def count() -> None:
-        nonlocal turns
-        while not written.is_set():
-            turns += 1
-            await asyncio.sleep(0)
-
+    written = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        counting = group.create_task(count())
+        counting = group.create_task(turns_until(written))
         await get(metrics_app(registry, "/metrics"), "/metrics")
         written.set()
-        await counting
-    assert turns > 20
+    assert counting.result() > 20

