@@ -9,7 +9,7 @@ import pytest
 from deploy.images.build import build, ensure_base, image_names
 from deploy.images.engine import Engine, able_to_run, find_engine
 from tests.e2e.pod.backstage import Backstage
-from tests.e2e.pod.kubelet import RunningPod
+from tests.e2e.pod.kubelet import RunningPod, wait_until
 from tests.e2e.pod.manifest import Pod, read_pod
 from tests.e2e.pod.network import Node, require_tools
 from tests.e2e.pod.objects import sample_cluster
@@ -122,17 +122,26 @@ def kubelet(engine, pod_manifest, node, backstage, tmp_path_factory) -> Iterator
 @pytest.fixture(scope="module")
 def shared_pod(kubelet: Kubelet) -> RunningPod:
     """One pod for all tests of a module."""
-    return kubelet.run_pod()
+    pod = kubelet.run_pod()
+    pod.wait_ready()
+    return pod
+
+
+@pytest.fixture(scope="module")
+def unconfigured(shared_pod: RunningPod) -> list[str]:
+    """What dnsmasq's container runs while the configuration is empty."""
+    return shared_pod.command_lines("dnsmasq")
 
 
 @pytest.fixture
-def pod(shared_pod: RunningPod, kubelet: Kubelet) -> RunningPod:
+def pod(shared_pod: RunningPod, unconfigured: list[str], kubelet: Kubelet) -> RunningPod:
     """The module's pod, ready and without configuration, whatever the test before did to it."""
     if not kubelet.config.empty:
         kubelet.config.write({})
     ended = [name for name in shared_pod.pod.containers if not shared_pod.running(name)]
     if ended:
         shared_pod.start(*ended)
+    wait_until(lambda: shared_pod.command_lines("dnsmasq") == unconfigured, 20, shared_pod.describe)
     shared_pod.wait_ready()
     return shared_pod
 

@@ -4,6 +4,7 @@ In: the manifest's Pod, a network namespace, the volumes' directories.
 Out: probe results, exit statuses, logs.  Nothing is restarted unless asked for.
 """
 
+import contextlib
 import http.client
 import json
 import signal
@@ -161,6 +162,14 @@ class RunningPod:
         """The processes of a container, as the host numbers them."""
         listed = self._engine.call("top", f"{self._name}-{name}", "hpid")
         return [int(line) for line in listed.splitlines()[1:]]
+
+    def command_lines(self, name: str) -> list[str]:
+        """What a container runs, without the processes that end meanwhile."""
+        lines = []
+        for process in self.process_ids(name):
+            with contextlib.suppress(OSError):
+                lines.append(Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ").rstrip())
+        return lines
 
     def changed_files(self, name: str) -> list[str]:
         """Paths below the container's own root that were made, changed or deleted."""

@@ -25,10 +25,13 @@ def dig(server: str, *words: str) -> list[str]:
     return sorted(run("dig", f"@{server}", "+short", "+tries=2", "+time=2", *words).splitlines())
 
 
-def resolves(server: str, expected: str, *words: str) -> bool:
-    """Whether dig prints this one line; no answer at all, as while dnsmasq restarts, is a no."""
+def resolves(server: str, name: str, *lines: str) -> bool:
+    """Whether dig prints these lines, in any order; no answer, as while dnsmasq restarts, is a no.
+
+    For conditions that are waited for: there `dig` would end the wait at the first restart.
+    """
     try:
-        return dig(server, *words) == [expected]
+        return dig(server, name) == sorted(lines)
     except RuntimeError:
         return False
 
