@@ -9,8 +9,8 @@ and those the standard controller does not manage, which nobody labels headless.
 import asyncio
 from collections.abc import Callable
 
+from kubedns.cluster.access import Credentials
 from kubedns.cluster.configmap import ConfigData, ConfigMapWatch
-from kubedns.cluster.credentials import Credentials
 from kubedns.cluster.delivery import DirectDelivery
 from kubedns.cluster.project import endpoint_slice, service
 from kubedns.cluster.reflector import RELIST_PERIOD, Reflector

@@ -12,45 +12,14 @@ minute, and it sends the file's final newline along.  Kubeconfigs are the librar
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
 
+from kubedns.cluster.access import Access, Credentials
 from kubedns.cluster.files import CredentialsError, TokenFile, TrustFiles
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """What one request needs: base URL without final slash, header value, TLS, proxy.
-
-    `tls` is None for plain HTTP; `server_name` is what the certificate must be for, None the
-    URL's host; `authorization` and `proxy` are None where there is none.
-    """
-
-    server: str
-    authorization: str | None = None
-    tls: ssl.SSLContext | None = None
-    server_name: str | None = None
-    proxy: str | None = None
-
-
-class Credentials(Protocol):
-    """The source of Access."""
-
-    @property
-    def server(self) -> str:
-        """The API server's base URL, for messages."""
-
-    async def access(self) -> Access:
-        """Return the access as the files are now; raises CredentialsError."""
-
-    def refused(self) -> None:
-        """Take note of a 401: the next access is made from files read anew."""
 
 
 class UrlCredentials:

@@ -19,7 +19,7 @@ import yaml
 from kubernetes.client import Configuration
 from kubernetes.config import ConfigException, load_kube_config
 
-from kubedns.cluster.credentials import Access
+from kubedns.cluster.access import Access
 from kubedns.cluster.files import CredentialsError, Signature, TrustFiles, signature
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ import aiohttp
 import orjson
 
 from kubedns import __version__
-from kubedns.cluster.credentials import Access, Credentials
+from kubedns.cluster.access import Access, Credentials
 from kubedns.cluster.errors import ApiError, Fault, from_exception, from_status
 from kubedns.cluster.failurelog import FailureLog
 from kubedns.cluster.files import CredentialsError

@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
+from kubedns.cluster.access import Credentials
 from kubedns.cluster.clusterwatch import ClusterWatch
-from kubedns.cluster.credentials import Credentials, UrlCredentials
+from kubedns.cluster.credentials import UrlCredentials
 from kubedns.cluster.reflector import RELIST_PERIOD
 from kubedns.objects import EndpointSlice, Service
 from tests.unit.cluster.scriptedapi import RecordingSink
