@@ -26,6 +26,8 @@ import dnslib
 import pytest
 import yaml
 
+from tests.ports import free_port
+
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 MONITORING = Path(__file__).parents[2] / "deploy" / "monitoring"
@@ -76,14 +78,6 @@ SERVICE = {
 }
 
 
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
 def fetch(url: str, body: dict[str, Any] | None = None) -> bytes:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"} if data else {})
@@ -108,7 +102,7 @@ class AddOn:
     """The whole add-on on the local API, and clients that ask it all the time."""
 
     def __init__(self, directory: Path) -> None:
-        self.ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+        self.ports = {name: free_port() for name in PORTS}
         self.config = directory / "config"
         self.config.mkdir()
         manifest = directory / "kubernetes.yaml"
@@ -211,7 +205,7 @@ class Prometheus:
                 }
             )
         )
-        (port,) = free_ports(1)
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}/api/v1"
         program = shutil.which("prometheus")
         assert program, "prometheus is needed: apt-get install prometheus"

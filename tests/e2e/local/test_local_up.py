@@ -13,13 +13,16 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.ports import free_port
+
 pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(120)]
 
-FREE_PORTS = [
-    f"--{part}-port=0"
-    for part in ("api", "dnsmasq", "kubedns", "readiness", "metrics", "healthz", "nanny-metrics")
-]
+PARTS = ("api", "dnsmasq", "kubedns", "readiness", "metrics", "healthz", "nanny-metrics")
 READY_SECONDS = 60
+
+
+def free_ports() -> list[str]:
+    return [f"--{part}-port={free_port()}" for part in PARTS]
 
 
 class Command:
@@ -113,7 +116,7 @@ async def dig(port: str, *words: str) -> str:
 
 
 async def test_the_demo_asks_and_every_answer_is_right(start):
-    command = await start("demo", "--check", *FREE_PORTS)
+    command = await start("demo", "--check", *free_ports())
     status = await command.end()
     assert "14 of 14 answers are right." in command.output
     assert "WRONG" not in command.output
@@ -121,7 +124,7 @@ async def test_the_demo_asks_and_every_answer_is_right(start):
 
 
 async def test_a_new_service_is_answered_and_the_end_is_orderly(start):
-    command = await start("up", *FREE_PORTS)
+    command = await start("up", *free_ports())
     await command.until("dig @127.0.0.1")
     api = command.place(r"Kubernetes API +(http\S+)")
     port = command.place(r"dnsmasq +127\.0\.0\.1 port (\d+)")
@@ -146,7 +149,7 @@ async def test_a_new_service_is_answered_and_the_end_is_orderly(start):
 
 
 async def test_when_one_program_dies_the_others_are_stopped_with_a_message(start):
-    command = await start("up", *FREE_PORTS)
+    command = await start("up", *free_ports())
     await command.until("dig @127.0.0.1")
     programs = [pid for pid, _ in children(command.process.pid)]
     os.kill(command.child("-m healthz"), signal.SIGKILL)
@@ -156,7 +159,7 @@ async def test_when_one_program_dies_the_others_are_stopped_with_a_message(start
 
 
 async def test_when_the_command_is_killed_its_children_die_too(start):
-    command = await start("up", *FREE_PORTS)
+    command = await start("up", *free_ports())
     await command.until("dig @127.0.0.1")
     programs = [pid for pid, _ in children(command.process.pid)]
     programs += [pid for parent in programs for pid, _ in children(parent)]
@@ -171,7 +174,7 @@ async def test_a_busy_port_is_named_with_the_flag_that_changes_it(start):
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = listener.getsockname()[1]
-        command = await start("up", *FREE_PORTS, f"--healthz-port={port}")
+        command = await start("up", *free_ports(), f"--healthz-port={port}")
         assert await command.end() == 1
     assert f"TCP port {port} is in use" in command.output
     assert "--healthz-port" in command.output
@@ -181,8 +184,8 @@ async def test_faults_before_the_start_are_one_line_each(start, tmp_path):
     manifest = tmp_path / "bad.yaml"
     manifest.write_text("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {}\n", encoding="utf-8")
     for words, status, message in [
-        (["up", "--dnsmasq=nosuch", *FREE_PORTS], 1, "apt-get install dnsmasq-base"),
-        (["up", f"--config-dir={tmp_path}/no", *FREE_PORTS], 1, "no such directory; make it first"),
+        (["up", "--dnsmasq=nosuch", *free_ports()], 1, "apt-get install dnsmasq-base"),
+        (["up", f"--config-dir={tmp_path}/no", *free_ports()], 1, "no such directory; make it first"),
         (["up", "--domain=a..b"], 2, "--help"),
         (["api", "--port=0", str(manifest)], 1, "document 1: Service a: "),
         (["api", "--port=0", f"--tls-cert={manifest}", f"--tls-key={manifest}"], 1, "not a certificate"),
@@ -224,7 +227,7 @@ async def shell(command: str, home: Path) -> str:
 
 
 async def test_kubectl_makes_the_service_that_the_demo_proposes(start, tmp_path):
-    command = await start("demo", *FREE_PORTS)
+    command = await start("demo", *free_ports())
     await command.until("Route a domain:")
     proposal = re.search(r"Make a Service: (.*?apply -f -)$", command.output, re.DOTALL | re.MULTILINE)
     assert proposal

@@ -4,7 +4,6 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.ports import free_port
 
 DEADLINE = 30.0
 
@@ -111,9 +112,7 @@ class Dnsmasq:
     """A real dnsmasq on a free port of 127.0.0.1 that knows `web.example` and nothing else."""
 
     def __init__(self) -> None:
-        with socket.socket() as tcp:
-            tcp.bind(("127.0.0.1", 0))
-            self.port = tcp.getsockname()[1]
+        self.port = free_port()
         self.start()
 
     def start(self) -> None:

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from tests.ports import free_port
+
 pytestmark = pytest.mark.integration
 
 
@@ -124,10 +126,7 @@ def test_answer_of_a_real_dnsmasq_decides(healthz, dnsmasq, probe, status, reaso
 
 
 def test_closed_port_fails_at_once_and_is_counted(healthz):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    program = healthz(f"--probe=k,127.0.0.1:{port},version.bind,60,CH")
+    program = healthz(f"--probe=k,127.0.0.1:{free_port()},version.bind,60,CH")
     program.wait_for_answer("/healthcheck/k", 503, "connection refused")
     assert program.metric("kubedns_probe_k_errors") == 1
 

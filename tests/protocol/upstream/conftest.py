@@ -1,7 +1,6 @@
 """Scripted upstream name servers on loopback, and a forwarder that asks them."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from kubedns.metrics import SystemCounters
 from kubedns.shared.servers import ServerAddress
 from kubedns.upstream.forward import Forwarder
-from tests.ports import port_for_both
+from tests.ports import free_port, port_for_both
 
 Text = tuple[Any, ...]
 """A record as the arguments of `dns.rrset.from_text`."""
@@ -105,9 +104,7 @@ class Upstreams:
         return await self.start(lambda query, tcp: None)
 
     def refusing(self) -> ServerAddress:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind(("127.0.0.1", 0))
-            return ServerAddress(*free.getsockname())
+        return ServerAddress("127.0.0.1", free_port())
 
     async def stop(self) -> None:
         for upstream in self._started:

@@ -11,7 +11,7 @@ import dnslib
 import pytest
 
 from kubedns.shared.exchange import DNSExchangeError, DNSTimeout, exchange, is_reply_to, server_text
-from tests.ports import port_for_both
+from tests.ports import free_port, port_for_both
 
 Script = Callable[[bytes], list[bytes]]
 QUESTION = dnslib.DNSRecord.question("web.example", "A")
@@ -193,12 +193,9 @@ async def test_one_deadline_holds_over_udp_and_tcp():
 
 
 async def test_closed_port_is_an_error_at_once_not_a_timeout():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        address = free.getsockname()
     begun = time.monotonic()
     with pytest.raises(DNSExchangeError, match="connection refused") as raised:
-        await exchange(QUESTION, address, 30)
+        await exchange(QUESTION, ("127.0.0.1", free_port()), 30)
     assert not isinstance(raised.value, DNSTimeout)
     assert time.monotonic() - begun < 10
 
