@@ -27,7 +27,7 @@ from kubedns.cluster.files import CredentialsError
 from kubedns.cluster.statistics import PROPAGATION_BOUNDS
 from kubedns.collectors import ClusterCollector, ClusterView, ServerCollector
 from kubedns.filelimit import allow_many_files
-from kubedns.garbage import defer_full_collections, keep_collections_short
+from kubedns.garbage import GarbageKeeper, defer_full_collections
 from kubedns.listeners import listen
 from kubedns.metrics import ServerCounters
 from kubedns.names import to_text
@@ -91,6 +91,7 @@ class KubeDns:
         )
         flags = InForce(nameservers=options.nameservers, federations=options.federations)
         self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._steering.apply)
+        self._web_servers: list[web.AppRunner] = []
         self._draining = False
         if options.config_dir and not os.path.isdir(options.config_dir):
             _log.warning("--config-dir=%s is no directory yet; its keys are absent", options.config_dir)
@@ -132,6 +133,8 @@ class KubeDns:
         except OSError as error:
             raise StartError(f"cannot listen: {error.strerror or error}") from error
         stack.push_async_callback(cancel, spawn(self._keep_time(), name="clock"))
+        keeper = GarbageKeeper(self._open_connections, lambda: not self._zone.has_synced())
+        stack.push_async_callback(cancel, spawn(keeper.run(), name="garbage"))
         stack.push_async_callback(self._steering.stop)
         self._cluster.start()
         stack.push_async_callback(self._cluster.stop)
@@ -157,14 +160,20 @@ class KubeDns:
         self._own[:] = [(self._options.dns_bind_address, port)]
         self._settings.start()
 
-    @staticmethod
-    async def _serve(stack: AsyncExitStack, app: web.Application, port: int, purpose: str) -> None:
+    async def _serve(self, stack: AsyncExitStack, app: web.Application, port: int, purpose: str) -> None:
         runner, bound = await serve(app, port, purpose)
         stack.push_async_callback(runner.cleanup)
+        self._web_servers.append(runner)
         _log.info("serving %s at port %d", purpose, bound)
 
+    def _open_connections(self) -> Iterator[asyncio.BaseProtocol]:
+        yield from self._tcp.connections
+        for runner in self._web_servers:
+            if runner.server is not None:
+                yield from runner.server.connections
+
     async def _sync(self) -> bool:
-        """Wait for the first complete state, then look after it; return False if it came too late."""
+        """Wait for the first complete state; return False if it came too late."""
         limit = self._options.initial_sync_timeout or None
         begun = time.monotonic()
         try:
@@ -180,7 +189,6 @@ class KubeDns:
         self._zone.mark_synced()
         held = ", ".join(f"{count} {kind}s" for kind, count in self._zone.counts().items())
         _log.info("synced after %.3fs: %s", time.monotonic() - begun, held)
-        await keep_collections_short()
         return True
 
     async def _drain(self, stopping: "asyncio.Queue[signal.Signals]") -> None:

@@ -58,7 +58,7 @@ async def serve(app: web.Application, port: int, purpose: str) -> tuple[web.AppR
     The caller ends it with `await runner.cleanup()`.  Raises as `listening_sockets`.
     """
     sockets = listening_sockets(port, purpose)
-    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1, lingering_time=0)
     servers: list[asyncio.Server] = []
 
     async def stop_listening(_app: web.Application) -> None:

@@ -13,6 +13,7 @@ import logging
 import resource
 import socket
 from collections import OrderedDict, deque
+from collections.abc import Collection
 from typing import Final
 
 from kubedns.shared.web import PortBusyError
@@ -69,9 +70,9 @@ class TcpServer:
         self._sweeper: asyncio.TimerHandle | None = None
 
     @property
-    def connections(self) -> int:
-        """How many connections are open."""
-        return len(self._connections)
+    def connections(self) -> Collection[TcpConnection]:
+        """The connections that are open."""
+        return self._connections.keys()
 
     async def start(self, host: str, port: int) -> int:
         """Listen, and return the port, which is a free one where 0 was asked for.

@@ -55,7 +55,7 @@ async def serve():
     yield start
     for server in servers:
         await server.stop()
-        assert server.connections == 0
+        assert not server.connections
 
 
 @pytest.fixture
