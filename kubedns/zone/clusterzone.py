@@ -111,7 +111,10 @@ class ClusterZone:
             self._exchange(owner, slice_.endpoints, ())
 
     def _exchange(self, owner: Key, old: tuple[Endpoint, ...], new: tuple[Endpoint, ...]) -> None:
-        """Put the names of a slice's endpoints in the place of those it had, if its Service is headless."""
+        """Put the names of a slice's endpoints in the place of those it had, if its Service is headless.
+
+        Endpoints that are equal count once, here as in `_names_of`: what one adds the other removes.
+        """
         service = self._services.get(owner)
         if service is not None and service.headless:
             before, after = set(old), set(new)
@@ -126,7 +129,7 @@ class ClusterZone:
     def _names_of(self, service: Service) -> Iterator[tuple[bytes, Named]]:
         yield from names_of_service(service)
         for slice_ in self._slices_for(service):
-            yield from names_of_endpoints(_owner(slice_), slice_.endpoints)
+            yield from names_of_endpoints(_owner(slice_), set(slice_.endpoints))
 
     def _publish(self, key: Key) -> None:
         """Swap in the names of a Service as they are now."""

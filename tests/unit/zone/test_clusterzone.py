@@ -58,6 +58,21 @@ def test_cluster_ip_patched_to_headless_without_slices_leaves_nothing(zone):
     assert ptr(zone, X) is None
 
 
+@pytest.mark.parametrize("service_first", [False, True])
+def test_endpoint_that_a_slice_lists_twice_leaves_no_reverse_name_behind(zone, service_first):
+    service = {("a", "y"): Service("a", "y", headless=True)}
+    twice = {("a", "s"): EndpointSlice("a", "s", "y", (Endpoint((POD,), "h"), Endpoint((POD,), "h")))}
+    if service_first:
+        zone.services.apply(service)
+    zone.slices.apply(twice)
+    zone.services.apply(service)
+    assert ptr(zone, POD) == ["h.y"]
+    assert zone.count_records() == 1
+    zone.slices.apply({("a", "s"): None})
+    assert ptr(zone, POD) is None
+    assert zone.count_records() == 0
+
+
 def test_any_order_of_the_same_objects_gives_the_same_octets():
     ports = (Port("http", "tcp", 80), Port("dns", "udp", 53))
     steps: list[Service | EndpointSlice] = [
