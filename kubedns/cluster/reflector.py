@@ -4,8 +4,8 @@ In: events of lists and watches.
 Out: Changes, in batches that are small enough not to hold up the event loop.
 Invariant: what was delivered is what the API server showed last.  A list replaces: what it lacks
 is removed, and nothing is removed before the whole list was seen.  No end of a watch, whatever
-its reason, leads to a try without a pause that grows, and no silence lasts longer than
-WATCH_LONGEST + SLACK seconds.
+its reason, leads to a try without a pause that grows, but for one list where a version expired; no
+silence lasts longer than WATCH_LONGEST + SLACK seconds.
 Source: the list-watch protocol of the Kubernetes API.  Differs: the original's resync replays its
 own store; here a real list is compared.
 """
@@ -77,6 +77,8 @@ class Reflector(Generic[T]):
         self._statistics = statistics
         self._random = Random()
         self._backoff = Backoff(self._random)
+        self._renewed = False  # whether the waiting began anew since a watch lasted
+        self._listed = False  # whether a list was tried last, so that another one at once heals nothing
         self._logged = ""
         self._paging = False
         self.failure = ""
@@ -128,16 +130,16 @@ class Reflector(Generic[T]):
             return self._failed(error)
 
     def _failed(self, error: ApiError) -> float:
-        first = self._backoff.failures == 0
-        delay = self._backoff.next()
-        if error.fault is Fault.EXPIRED:
+        expired = error.fault is Fault.EXPIRED
+        in_vain, self._listed = self._listed, expired
+        if expired and not in_vain:
+            self._renew()
             self._intake.version = ""
-            if first:
-                _log.info("listing %s again: %s", self._selection.name, error)
-                return 0.0
-        elif error.fault is Fault.PROTOCOL or (
-            error.code in {400, 422, 500, 504} and self._backoff.failures > _RESUMABLE
-        ):
+            _log.info("listing %s again: %s", self._selection.name, error)
+            return 0.0
+        delay = self._backoff.next()
+        blamed = error.code in {400, 422, 500, 504} and self._backoff.failures > _RESUMABLE
+        if expired or blamed or error.fault is Fault.PROTOCOL:
             # After etcd was restored from a backup no version of before is known any more.
             self._intake.version = ""
         delay = max(delay, error.retry_after or 0.0)
@@ -151,7 +153,17 @@ class Reflector(Generic[T]):
             self._logged = failure
             self._api.failures.note(failure, delay)
 
+    def _renew(self) -> None:
+        """Begin the waiting anew, as the API server works, however long it was away.
+
+        Only once until a watch lasts: one that lists and then ends every watch must be backed off from.
+        """
+        if not self._renewed:
+            self._renewed = True
+            self._backoff.reset()
+
     def _recovered(self) -> None:
+        self._renewed = self._listed = False
         self._backoff.reset()
         if self.failure:
             self.failure = self._logged = ""
@@ -170,6 +182,8 @@ class Reflector(Generic[T]):
         except ApiError as error:
             self._statistics.lists[error.fault] += 1
             raise
+        self._listed = True
+        self._renew()
         self._statistics.lists["ok"] += 1
         self._statistics.last_activity = asyncio.get_running_loop().time()
         if not self.synced.is_set():

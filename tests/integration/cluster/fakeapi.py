@@ -143,6 +143,7 @@ class FakeApi:
     script: dict[tuple[str, str], list[Responder]] = field(default_factory=dict)
     always: dict[tuple[str, str], Responder] = field(default_factory=dict)
     version: int = 100
+    oldest: int = 0
     port: int = 0
 
     def __post_init__(self) -> None:
@@ -190,6 +191,11 @@ class FakeApi:
     def delete(self, plural: str, name: str, namespace: str = "shop") -> None:
         self.version += 1
         self._happened(plural, None, self.objects.pop((plural, namespace, name)))
+
+    def expire(self) -> None:
+        """Forget how the present state came about, so that all versions before it have expired."""
+        self.history.clear()
+        self.oldest = self.version
 
     def _happened(self, plural: str, new: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
         self.history.append((self.version, plural, new or {}, old))
@@ -247,8 +253,12 @@ class FakeApi:
         await self._follow(exchange, self.version)
 
     async def _watch(self, exchange: Exchange) -> None:
+        version = int(exchange.asked.params["resourceVersion"])
+        if version < self.oldest:
+            await refuse(410, reason="Expired", message=f"too old resource version: {version}")(exchange)
+            return
         await exchange.begin_chunks()
-        await self._follow(exchange, int(exchange.asked.params["resourceVersion"]))
+        await self._follow(exchange, version)
 
     async def _follow(self, exchange: Exchange, reached: int) -> None:
         loop = asyncio.get_running_loop()

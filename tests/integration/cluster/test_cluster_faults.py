@@ -33,12 +33,10 @@ async def test_delete_missed_while_disconnected_is_applied_by_the_relist():
         api.put(service("x", "10.0.0.1"))
         api.put(endpoint_slice("y-1", "y", "10.1.0.1"))
         async with watching(f"http://127.0.0.1:{proxy.port}") as case:
-            for plural in ("services", "endpointslices"):
-                api.script[plural, "watch"] = [refuse(410, reason="Expired")] * 2
             api.delete("services", "x")
             api.delete("endpointslices", "y-1")
             api.put(service("z", "10.0.0.1"))
-            api.history.clear()
+            api.expire()
             proxy.reset()
             await case.until(lambda: case.names == {"z"} and case.slice_names == set())
 

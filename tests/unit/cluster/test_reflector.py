@@ -10,6 +10,7 @@ import pytest
 
 from kubedns.cluster import project
 from kubedns.cluster.delivery import DirectDelivery
+from kubedns.cluster.errors import ApiError, Fault
 from kubedns.cluster.reflector import Reflector
 from kubedns.cluster.resources import SERVICES, Request, Selection
 from kubedns.cluster.statistics import ResourceStatistics
@@ -340,6 +341,110 @@ def test_both_forms_of_410_list_again_at_once():
 
     for fault in ("410 Expired", "410 Gone", "HTTP 410"):
         run_virtual(partial(scenario, fault))
+
+
+def fail(fault: Fault) -> Any:
+    """Fail as the network does."""
+
+    async def answer(request: Request) -> AsyncIterator[bytes]:
+        for error in (ApiError(fault, f"cannot {request}: {fault}"),):
+            raise error
+        yield b""
+
+    return answer
+
+
+def go_away(api: ScriptedApi, fault: Fault = Fault.CONNECT) -> None:
+    api.always = {"stream": fail(fault), "watch": fail(fault)}
+    api.cut()
+
+
+@pytest.mark.parametrize("outage", [1, 5, 14, 60, 300])
+@pytest.mark.parametrize("fault", ["410 Expired", "HTTP 410"])
+def test_version_that_expired_during_an_outage_is_listed_anew_at_once(outage, fault):
+    async def scenario() -> None:
+        async with running(web="10.0.0.1") as case:
+            await asyncio.sleep(5)
+            go_away(case.api)
+            await asyncio.sleep(outage)
+            case.api.put("new", swallow=True)
+            case.api.always.clear()
+            case.api.script["watch"].append(FAULTS[fault])
+            await until(lambda: not case.api.script["watch"])
+            await until(partial(case.knows, "new"), within=0.1)
+
+    run_virtual(scenario)
+
+
+@pytest.mark.parametrize("outage", [0, 60])
+@pytest.mark.parametrize("fault", ["410 Expired", "HTTP 410"])
+def test_server_whose_versions_always_expire_is_listed_ever_more_slowly(outage, fault):
+    async def scenario() -> None:
+        async with running(web="10.0.0.1") as case:
+            await asyncio.sleep(5)
+            go_away(case.api)
+            await asyncio.sleep(outage)
+            case.api.always = {"watch": FAULTS[fault]}
+            before = len(case.api.asked("stream"))
+            await asyncio.sleep(600)
+            moments = [moment for moment, kind, _ in case.api.requests if kind == "stream"][before:]
+            assert 20 <= len(moments) <= 30
+            assert all(later - earlier >= 30 for earlier, later in pairwise(moments[-4:]))
+            assert len({later - earlier for earlier, later in pairwise(moments[-4:])}) == 3
+
+    run_virtual(scenario)
+
+
+@pytest.mark.parametrize("lasts", [0.5, 3.0])
+def test_server_that_restarts_again_and_again_is_listed_at_once_each_time(lasts):
+    async def scenario() -> None:
+        async with running(web="10.0.0.1") as case:
+            for turn in range(5):
+                await asyncio.sleep(lasts)
+                case.api.put(f"new-{turn}", swallow=True)
+                case.api.script["watch"].append(refuse(410, reason="Expired"))
+                case.api.cut()
+                await until(partial(case.knows, f"new-{turn}"), within=20.0)
+                await until(lambda: case.reflector.live_since is not None, within=0.1)
+
+    run_virtual(scenario)
+
+
+def test_list_that_is_always_cut_and_then_expires_is_not_tried_in_a_hot_loop():
+    async def scenario() -> None:
+        async with running(web="10.0.0.1") as case:
+            before = len(case.api.requests)
+            case.api.script["stream"] += [fail(Fault.CUT), refuse(410)] * 100
+            case.api.script["watch"] += [refuse(410)]
+            case.api.cut()
+            await asyncio.sleep(600)
+            assert len(case.api.requests) - before < 80
+
+    run_virtual(scenario)
+
+
+def test_continue_tokens_that_always_expire_are_backed_off_from():
+    async def scenario() -> None:
+        async with running(synced=False) as case:
+            case.api.always = {"stream": refuse(422), "list": refuse(410, reason="Expired")}
+            await asyncio.sleep(600)
+            assert len(case.api.asked("list")) <= 30
+
+    run_virtual(scenario)
+
+
+def test_first_list_after_a_long_outage_begins_the_waiting_anew():
+    async def scenario() -> None:
+        async with running(synced=False) as case:
+            go_away(case.api)
+            await asyncio.sleep(300)
+            case.api.always.clear()
+            case.api.script["watch"] += [refuse(503), refuse(503)]
+            case.api.put("web")
+            await until(case.reflector.synced.is_set)
+            await until(lambda: case.reflector.live_since is not None, within=1.3 * (0.8 + 1.6) + 0.1)
+
+    run_virtual(scenario)
 
 
 def test_what_was_deleted_or_replaced_while_the_watch_was_cut_is_gone_after_the_relist():
