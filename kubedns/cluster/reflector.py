@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from kubedns.cluster.audit import audited
-from kubedns.cluster.backoff import Backoff
+from kubedns.cluster.backoff import DOUBLING, Backoff
 from kubedns.cluster.delivery import Delivery
 from kubedns.cluster.errors import ApiError, Fault
 from kubedns.cluster.intake import Intake, Pace
@@ -48,6 +48,11 @@ LIST_AT_MOST: Final = 300.0
 """Seconds within which a list must be complete, however lively it is."""
 _AUDIT_AGAIN: Final = 60.0
 """Seconds after which a periodic list that failed is tried again."""
+_AWAY: Final = {Fault.CONNECT, Fault.CUT}
+"""What the network says while no API server is there; with a load balancer before it, that it was cut."""
+_WHILE_AWAY: Final = 1.25
+"""Growth of the delay meanwhile: a server that comes back is found within a quarter of the time that it was
+away, or LONGEST.  Longer waits would spare nothing: a server that is away does not see these tries."""
 _RESUMABLE = 2
 """Failures in a row with an answer that blames the request, after which its version is given up."""
 
@@ -137,7 +142,7 @@ class Reflector(Generic[T]):
             self._intake.version = ""
             _log.info("listing %s again: %s", self._selection.name, error)
             return 0.0
-        delay = self._backoff.next()
+        delay = self._backoff.next(_WHILE_AWAY if error.fault in _AWAY else DOUBLING)
         blamed = error.code in {400, 422, 500, 504} and self._backoff.failures > _RESUMABLE
         if expired or blamed or error.fault is Fault.PROTOCOL:
             # After etcd was restored from a backup no version of before is known any more.

@@ -359,6 +359,39 @@ def go_away(api: ScriptedApi, fault: Fault = Fault.CONNECT) -> None:
     api.cut()
 
 
+def longest_search(outage: float) -> float:
+    """Seconds within which an API server that was away for a time is found."""
+    return 1.3 * min(outage / 4 + 1.5, 30)
+
+
+@pytest.mark.parametrize("outage", [1, 5, 14, 60, 300, 1800])
+@pytest.mark.parametrize("fault", [Fault.CONNECT, Fault.CUT])
+def test_api_server_that_was_away_is_found_within_a_quarter_of_that_time(outage, fault):
+    async def scenario() -> None:
+        async with running(web="10.0.0.1") as case:
+            await asyncio.sleep(5)
+            go_away(case.api, fault)
+            await asyncio.sleep(outage)
+            case.api.put("new")
+            case.api.always.clear()
+            await until(partial(case.knows, "new"), within=longest_search(outage) + 0.1)
+
+    run_virtual(scenario)
+
+
+def test_api_server_that_stays_away_is_tried_once_in_half_a_minute():
+    async def scenario() -> None:
+        async with running(web="10.0.0.1") as case:
+            go_away(case.api)
+            await asyncio.sleep(900)
+            before = len(case.api.requests)
+            await asyncio.sleep(900)
+            assert len(case.api.requests) - before <= 30
+            assert case.names == {"web"}
+
+    run_virtual(scenario)
+
+
 @pytest.mark.parametrize("outage", [1, 5, 14, 60, 300])
 @pytest.mark.parametrize("fault", ["410 Expired", "HTTP 410"])
 def test_version_that_expired_during_an_outage_is_listed_anew_at_once(outage, fault):
@@ -404,7 +437,7 @@ def test_server_that_restarts_again_and_again_is_listed_at_once_each_time(lasts)
                 case.api.put(f"new-{turn}", swallow=True)
                 case.api.script["watch"].append(refuse(410, reason="Expired"))
                 case.api.cut()
-                await until(partial(case.knows, f"new-{turn}"), within=20.0)
+                await until(partial(case.knows, f"new-{turn}"), within=3.0)
                 await until(lambda: case.reflector.live_since is not None, within=0.1)
 
     run_virtual(scenario)
