@@ -2,8 +2,8 @@
 
 In: a list, read beside the live watch; what the watch has delivered.
 Out: the Changes that were missing, counted as repairs.
-Invariant: nothing older than what was delivered is delivered; a difference that a healthy watch
-explains within GRACE seconds is no repair.
+Invariant: nothing older than what was delivered is delivered, so a list that replaces ends the
+comparison; a difference that a healthy watch explains within GRACE seconds is no repair.
 """
 
 import asyncio
@@ -36,7 +36,10 @@ class Watcher(Protocol):
 
 
 async def audited(api: Api, selection: Selection, intake: Intake[T], watcher: Watcher) -> bool:
-    """Compare once and repair; return whether it came to an end, which without a watch it does not."""
+    """Compare once and repair; return whether it came to an end.
+
+    It does not without a watch, nor where a list replaces everything meanwhile.
+    """
     if watcher.live_since is None:
         return False
     audit: Audit[T] = Audit(intake.holdings)
@@ -44,6 +47,8 @@ async def audited(api: Api, selection: Selection, intake: Intake[T], watcher: Wa
         async with asyncio.timeout(_COMPLETE_WITHIN):
             await _read(api, selection, intake, audit)
         if audit.suspicious and not await _settled(watcher):
+            return False
+        if audit.void:
             return False
         changes = audit.repairs()
         for change in changes:

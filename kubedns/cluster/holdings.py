@@ -68,6 +68,10 @@ class Holdings(Generic[T]):
             self._graves.clear()
             self._graves_until = 0
 
+    def void_audit(self) -> None:
+        """Take note that a list replaces, which is newer than what one beside the watch has shown."""
+        self.audited = False
+
     def held_keys(self) -> list[Key]:
         """Return the keys that are held now."""
         return list(self._objects)
@@ -92,6 +96,11 @@ class Audit(Generic[T]):
         self._seen: set[Key] = set()
         self._suspects: dict[Key, tuple[int, T | None]] = {}
         holdings.audited = True
+
+    @property
+    def void(self) -> bool:
+        """Whether a list has replaced what was compared, so that nothing here may be repaired by it."""
+        return not self._holdings.audited
 
     @property
     def suspicious(self) -> bool:

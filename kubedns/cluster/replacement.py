@@ -3,7 +3,8 @@
 In: a list as a stream of events.
 Out: its objects in the Intake, delivered as they come; then the removal of what it lacks.
 Invariant: nothing is removed before the whole list was seen, so that a list that fails half-way
-takes nothing away.  The list is right even where its versions are older than those held.
+takes nothing away.  The list is right even where its versions are older than those held, and it ends
+a comparison with a list beside the watch.
 """
 
 from collections.abc import Callable
@@ -28,6 +29,7 @@ async def replace(
     `note_paging` is called with the reason when the server does not stream the list.
     """
     pace, seen = Pace(), set[Key]()
+    intake.holdings.void_audit()
     try:
         version = await _take(listed(api, selection), intake, seen, pace, note_paging)
     finally:

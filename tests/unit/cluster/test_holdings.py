@@ -112,6 +112,15 @@ def test_audit_does_not_bring_back_what_the_watch_deleted_meanwhile():
     audit.end()
 
 
+def test_audit_is_void_once_a_list_replaces():
+    holdings = held(a=1)
+    audit = Audit(holdings)
+    holdings.void_audit()
+    assert audit.void
+    audit.end()
+    assert not Audit(holdings).void
+
+
 def test_audit_does_not_remove_what_came_after_its_list():
     holdings = held(a=1)
     audit = Audit(holdings)

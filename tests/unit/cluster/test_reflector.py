@@ -661,6 +661,28 @@ def test_periodic_list_that_fails_changes_nothing_and_is_tried_again():
     run_virtual(scenario)
 
 
+def test_periodic_list_does_not_bring_back_what_was_gone_from_a_list_that_replaced_meanwhile():
+    async def scenario() -> None:
+        async with running(relist_period=120, web="10.0.0.1") as case:
+            case.api.put("ghost", swallow=True)
+            await until(lambda: len(case.api.asked("stream")) == 2, within=200)
+            await asyncio.sleep(0.1)
+            case.api.delete("ghost", swallow=True)
+            case.api.script["watch"].append(FAULTS["410 Expired"])
+            case.api.cut()
+            await until(lambda: len(case.api.asked("stream")) == 3)
+            await asyncio.sleep(30)
+            case.api.put("missed", swallow=True)
+            await until(partial(case.knows, "missed"), within=90)
+            assert {key for batch in case.sink.batches for key in batch} == {
+                ("shop", "web"),
+                ("shop", "missed"),
+            }
+            assert case.statistics.repairs == 1
+
+    run_virtual(scenario)
+
+
 def test_relist_never_removes_before_the_whole_list_was_seen():
     async def slow(request: Request) -> AsyncIterator[bytes]:
         yield line("ADDED", service("web", 101))
