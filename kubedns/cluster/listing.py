@@ -22,6 +22,8 @@ from kubedns.cluster.watchstream import Event, StreamError, WatchStream
 Events = AsyncGenerator[Event, None]
 
 PAGE_LIMIT: Final = 500
+MOST_PAGES: Final = 2000
+"""A million objects at PAGE_LIMIT: more than any cluster has."""
 RESTART: Final = "RESTART"
 """Type of an event that says: the list begins again, what it showed so far does not count."""
 _LIST_WITHIN = 60.0
@@ -96,7 +98,7 @@ async def streamed(api: Api, selection: Selection) -> Events:
 
 async def paged(api: Api, selection: Selection, limit: int = PAGE_LIMIT) -> Events:
     """Yield a list asked for in pages; raises ApiError, with Fault.EXPIRED when it must be begun again."""
-    params = {"limit": str(limit)}
+    params, tokens = {"limit": str(limit)}, set[str]()
     while True:
         request = selection.request("list", params, _LIST_WITHIN)
         stream = ListStream()
@@ -119,8 +121,13 @@ async def paged(api: Api, selection: Selection, limit: int = PAGE_LIMIT) -> Even
         if not token:
             yield Event("BOOKMARK", envelope)
             return
-        if not isinstance(token, str) or token == params.get("continue"):
+        if not isinstance(token, str) or token in tokens:
             raise ApiError(Fault.PROTOCOL, f"cannot {request}: the list has no usable continue token")
+        tokens.add(token)
+        if len(tokens) >= MOST_PAGES:
+            raise ApiError(
+                Fault.PROTOCOL, f"cannot {request}: the list does not end after {MOST_PAGES} pages"
+            )
         params["continue"] = token
 
 

@@ -11,6 +11,7 @@ import pytest
 from kubedns.cluster import project
 from kubedns.cluster.delivery import DirectDelivery
 from kubedns.cluster.errors import ApiError, Fault
+from kubedns.cluster.listing import MOST_PAGES
 from kubedns.cluster.reflector import Reflector
 from kubedns.cluster.resources import SERVICES, Request, Selection
 from kubedns.cluster.statistics import ResourceStatistics
@@ -181,6 +182,37 @@ def test_continue_token_that_expired_begins_the_list_again_at_once():
             assert case.names == {"one", "two"}
             asked = [request.params.get("continue") for request in case.api.asked("list")]
             assert asked == [None, "token-1", None, "token-2"]
+
+    run_virtual(scenario)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "pages", "failure"),
+    [
+        (["same"] * 10, 2, "no usable continue token"),
+        (["a", "b"] * 10, 3, "no usable continue token"),
+        (["a", "b", "c"] * 10, 4, "no usable continue token"),
+        (
+            [str(number) for number in range(2 * MOST_PAGES)],
+            MOST_PAGES,
+            f"does not end after {MOST_PAGES} pages",
+        ),
+    ],
+)
+def test_list_whose_pages_never_end_is_given_up_and_backed_off_from(tokens, pages, failure):
+    def answer(body: bytes, request: Request) -> AsyncIterator[bytes]:
+        return chunks(body)
+
+    async def scenario() -> None:
+        async with running(synced=False) as case:
+            case.api.always["stream"] = refuse(422)
+            case.api.script["list"] += [partial(answer, page(["one"], token)) for token in tokens]
+            await until(lambda: case.reflector.failure != "" or case.reflector.synced.is_set())
+            assert failure in case.reflector.failure
+            assert len(case.api.asked("list")) == pages
+            await asyncio.sleep(0.7)
+            assert len(case.api.asked("list")) == pages
+            assert not case.reflector.synced.is_set()
 
     run_virtual(scenario)
 
