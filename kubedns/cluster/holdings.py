@@ -5,6 +5,9 @@ Out: whether something is news; the Changes that make the holdings follow.
 Invariant: an object never goes back to an older version but by a list that replaces
 everything.  Versions are compared as numbers (Kubernetes guarantees their order within a
 resource); 0 stands for one that is no number, is never stale and never equal.
+A version stands for one content, or a relist would have to look into every object.  So what an etcd
+restored from a backup shows at the very number that is held is taken for what is held, until the
+object changes; and what it shows at an older one is taken over by a list that replaces, not by an Audit.
 """
 
 from typing import Any, Generic, TypeVar
