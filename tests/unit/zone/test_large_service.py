@@ -1,5 +1,7 @@
 """A Service at the API's own limits: what is made of it is what is asked for, and no more."""
 
+from itertools import pairwise
+
 from kubedns.names import pack_address, parse_domain
 from kubedns.objects import Endpoint, EndpointSlice, Port, Service
 from kubedns.zone import generate
@@ -48,3 +50,29 @@ def test_reverse_names_follow_a_slice_that_changes_beside_others():
     zone.slices.apply({("t", "copy"): None})
     assert ptr("10.1.0.6") is None
     assert zone.count_records() == 2000
+
+
+def test_entries_of_a_large_service_are_made_in_steps():
+    service, slices = Service("t", "big", headless=True), tuple(slice_of(number) for number in range(5))
+    node = generate.subtree(service, slices, DOMAIN)
+    port = node.children[b"_tcp"].children[b"_p7"]
+    unmade = generate.subtree(service, slices, DOMAIN)
+    made = [len(entries) for entries, _ in unmade.view_in_steps()]
+    assert max(after - before for before, after in pairwise([0, *made])) <= 64
+    assert len(list(port.view_in_steps())) > 2 * 5000 // 64
+    assert not unmade.is_made()
+    assert not port.is_made()
+    assert list(unmade.view_in_steps())[-1][0] == node.entries
+    assert list(port.view_in_steps())[-1][0] == port.entries
+
+
+def test_name_that_all_endpoints_share_holds_each_address_once_in_their_order():
+    addresses = [bytes((10, 1, number // 250, number % 250)) for number in range(3000)]
+    slices = tuple(
+        EndpointSlice("t", f"big-{number}", "big", (Endpoint(tuple(addresses[:2500]), "same"),))
+        if number
+        else EndpointSlice("t", "big-0", "big", (Endpoint(tuple(addresses[1000:]), "same"),))
+        for number in range(2)
+    )
+    node = generate.subtree(Service("t", "big", headless=True), slices, DOMAIN)
+    assert node.entries == {b"same": tuple((address, 0) for address in addresses[1000:] + addresses[:1000])}

@@ -80,7 +80,7 @@ def test_wildcard_that_matches_nothing_among_too_many_names_is_refused():
 
     def maker():
         made.append(1)
-        return {b"e": (ONE,)}, {}
+        yield {b"e": (ONE,)}, {}
 
     for number in range(3 * MOST_NODES):
         tree.set_subtree((*SVC, b"ns-%d" % (number % 9), b"web-%d" % number), Node(maker=maker))
@@ -96,7 +96,7 @@ def test_maker_is_called_once_for_answers_and_keeps_nothing_for_a_look_at_everyt
 
     def maker():
         calls.append(1)
-        return {b"e": (ONE,)}, {b"_tcp": leaf(TWO)}
+        yield {b"e": (ONE,)}, {b"_tcp": leaf(TWO)}
 
     node = Node(maker=maker)
     for _ in range(2):
@@ -117,6 +117,50 @@ def test_json_leaves_zero_values_out_and_lists_several_records_of_a_name():
     assert "port" not in shown["e"][0]
     assert shown["srv"] == {"host": "web.local.", "port": 80, "priority": 10, "weight": 10, "ttl": 30}
     assert "ttl" not in json.loads("".join(dump(leaf(ONE), 0)))["Entries"]["e0"]
+
+
+def test_json_of_a_large_node_comes_in_pieces_of_one_record():
+    shared = tuple((bytes((10, 2, number // 250, number % 250)), 0) for number in range(3000))
+    names = [b"%d" % number for number in range(5000)]
+    node = Node({**dict.fromkeys(names, (ONE,)), b"shared": shared}, dict.fromkeys(names[:2500], leaf(TWO)))
+    pieces = list(dump(node, 30))
+    assert max(piece.count("host") for piece in pieces) == 1
+    assert max(map(len, pieces)) < 200
+    shown = json.loads("".join(pieces))
+    assert list(shown["Entries"]) == sorted([*map(bytes.decode, names), "shared"])
+    assert list(shown["ChildNodes"]) == sorted(map(bytes.decode, names[:2500]))
+    assert len(shown["Entries"]["shared"]) == 3000
+
+
+def test_names_of_a_node_are_made_a_step_at_a_time_while_it_is_shown():
+    steps = []
+
+    def maker():
+        for number in range(10):
+            steps.append(number)
+            yield {b"%d" % each: (ONE,) for each in range(number)}, {}
+
+    seen = [(len(steps), piece) for piece in dump(Node(maker=maker), 0)]
+    assert [count for count, _ in seen[:10]] == list(range(1, 11))
+    assert "".join(piece for _, piece in seen).count("10.0.0.1") == 9
+
+
+def test_what_goes_and_comes_while_the_tree_is_shown_leaves_it_well_formed():
+    tree = TreeCache(SVC)
+    for number in range(10):
+        tree.set_subtree((*SVC, b"ns", b"web-%d" % number), leaf(ONE))
+        tree.set_entry((*SVC, b"ns", b"ext-%d" % number), (TWO,))
+    pieces = []
+    for piece in dump(tree.root, 30):
+        pieces.append(piece)
+        if "web-3" in piece:
+            for number in range(10):
+                tree.set_subtree((*SVC, b"ns", b"web-%d" % number), None)
+                tree.set_entry((*SVC, b"ns", b"ext-%d" % number), ())
+            tree.set_subtree((*SVC, b"other", b"web"), leaf(ONE))
+    shown = json.loads("".join(pieces))["ChildNodes"]["local"]["ChildNodes"]["svc"]["ChildNodes"]
+    assert list(shown["ns"]["ChildNodes"]) == ["web-0", "web-1", "web-2", "web-3"]
+    assert "Entries" not in shown["ns"]
 
 
 def test_addresses_of_a_node_are_distinct_and_of_one_length():
