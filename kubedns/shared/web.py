@@ -10,6 +10,11 @@ from aiohttp import web
 
 MOST_CONNECTIONS: Final = 512
 """Open connections of one program; past it the oldest gives way, so that silent clients cost little."""
+_SILENCE_MS: Final = 10_000
+"""Milliseconds that a client may take nothing of what is sent; connections inherit it from their listener."""
+_BACKLOG: Final = 512
+_ACCEPTED_AT_ONCE: Final = 2
+"""Connections taken from the backlog before everything else has its turn."""
 
 
 class PortBusyError(OSError):
@@ -41,8 +46,9 @@ def _listen(family: socket.AddressFamily, host: str, port: int, purpose: str) ->
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENCE_MS)
         listener.bind((host, port))
-        listener.listen(128)
+        listener.listen(_BACKLOG)
         listener.setblocking(False)
     except OSError as error:
         listener.close()
@@ -55,10 +61,18 @@ def _listen(family: socket.AddressFamily, host: str, port: int, purpose: str) ->
 async def serve(app: web.Application, port: int, purpose: str) -> tuple[web.AppRunner, int]:
     """Serve an application on `port` of both families; return its runner and the actual port.
 
-    The caller ends it with `await runner.cleanup()`.  Raises as `listening_sockets`.
+    The caller ends it with `await runner.cleanup()`.  A handler whose client leaves is cancelled.
+    Raises as `listening_sockets`.
     """
     sockets = listening_sockets(port, purpose)
-    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1, lingering_time=0)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        handle_signals=False,
+        shutdown_timeout=0.1,
+        lingering_time=0,
+        handler_cancellation=True,
+    )
     servers: list[asyncio.Server] = []
 
     async def stop_listening(_app: web.Application) -> None:
@@ -70,7 +84,9 @@ async def serve(app: web.Application, port: int, purpose: str) -> tuple[web.AppR
     assert runner.server is not None
     loop = asyncio.get_running_loop()
     factory = _bounded(runner.server)
-    servers += [await loop.create_server(factory, sock=listener) for listener in sockets]
+    for listener in sockets:
+        servers.append(await loop.create_server(factory, sock=listener, backlog=_ACCEPTED_AT_ONCE))
+        listener.listen(_BACKLOG)  # asyncio has made it as short as what is taken at once
     return runner, sockets[0].getsockname()[1]
 
 
