@@ -1,5 +1,6 @@
 """HTTP answers: status, body, headers, methods, and what does not exist."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -43,6 +44,17 @@ async def fetch(url: str, method: str = "GET") -> tuple[int, str]:
         return response.status, await response.text()
 
 
+async def raw_head(url: str, path: str) -> bytes:
+    """Return all that comes after a HEAD, which aiohttp's client would not read."""
+    host, port = url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(f"HEAD {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
 async def test_url_is_503_before_the_first_result(site):
     status, body = await fetch(f"{site.url}/healthz")
     assert status == 503
@@ -72,6 +84,8 @@ async def test_head_has_the_status_without_a_body(site):
     assert await fetch(f"{site.url}/healthz", "HEAD") == (503, "")
     site.check.record(Outcome(99.0, 0.1))
     assert await fetch(f"{site.url}/healthz", "HEAD") == (200, "")
+    for path in ("/healthz", "/output", "/quit"):
+        assert (await raw_head(site.url, path)).endswith(b"\r\n\r\n")
 
 
 @pytest.mark.parametrize(
