@@ -133,7 +133,7 @@ class KubeDns:
         except OSError as error:
             raise StartError(f"cannot listen: {error.strerror or error}") from error
         stack.push_async_callback(cancel, spawn(self._keep_time(), name="clock"))
-        keeper = GarbageKeeper(self._open_connections, lambda: not self._zone.has_synced())
+        keeper = GarbageKeeper(self._open_connections, lambda: not self._zone.has_synced(), self._zone.forget)
         stack.push_async_callback(cancel, spawn(keeper.run(), name="garbage"))
         stack.push_async_callback(self._steering.stop)
         self._cluster.start()

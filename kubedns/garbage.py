@@ -1,4 +1,4 @@
-"""The garbage collector's share of the time: small, and never in one piece.
+"""Memory given back: what is dead, in little time and never in one piece, and what need not be kept.
 
 A full collection looks at every object of the tree, some 100 ms in a large cluster whose names were
 all asked for, to find nothing: the tree has no cycles and its nodes go when they are replaced.  So
@@ -8,9 +8,11 @@ little; only rarely is everything looked at.
 A connection is a cycle when it has ended, and garbage until the next look at everything if it was
 frozen.  So nothing is frozen while there are new connections, and what is in sight is looked at as a
 whole when one of them has ended.  Where that would take too long, or there are few of them that stay, they
-are frozen too, and counted: when many of those have ended, everything is looked at, as it is when much more
-memory is in use than after the last time, for whatever reason.  Clients can neither fill the memory with dead
-connections nor, while the cluster is quiet, have everything looked at again and again.
+are frozen too, and counted: when many of those have ended, everything is looked at.  Clients can neither fill
+the memory with dead connections nor, while the cluster is quiet, have everything looked at again and again.
+
+When much more memory is in use than after the last time, what was made for answers is forgotten first: one
+client can ask for every name there is.  Where that does not bring it down, everything is looked at.
 
 Left to its thresholds the collector would wait too long: it counts what is made less what goes, and under
 steady changes old nodes go as fast as young ones come.
@@ -19,7 +21,7 @@ steady changes old nodes go as fast as young ones come.
 import asyncio
 import gc
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from time import monotonic, thread_time
 from typing import Any, Final
 
@@ -30,7 +32,9 @@ _LOOKS_AT_EVERYTHING: Final = 6 * 3600.0
 _MOST_DEAD: Final = 500
 """Ended connections among the frozen that make a look at everything due: up to 5 MiB."""
 _MOST_GROWTH: Final = 400_000
-"""Blocks of memory in use, some 40 MiB, more than after the last look at everything."""
+"""Blocks of memory in use, some 40 MiB, more than after the last time."""
+_PAUSE: Final = 0.001
+"""Seconds between two steps of forgetting."""
 _FEW: Final = 8
 _PATIENCE: Final = 50
 """Looks after which so few new connections do not keep everything else in sight any more."""
@@ -55,12 +59,19 @@ class GarbageKeeper:
     """Looks for garbage, and freezes what is alive.
 
     `connections` returns those that are open, each the same object for its life; `is_filling` whether
-    the tree is being filled for the first time: then most of what comes stays, and a look would be long.
+    the tree is being filled for the first time: then most of what comes stays, and a look would be long;
+    `forget` gives up what can be made again, in short steps.
     """
 
-    def __init__(self, connections: Callable[[], Iterable[Any]], is_filling: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        connections: Callable[[], Iterable[Any]],
+        is_filling: Callable[[], bool],
+        forget: Callable[[], Iterator[None]],
+    ) -> None:
         self._connections = connections
         self._is_filling = is_filling
+        self._forget = forget
         self._seen: set[Any] = set()
         """Connections that were open at the last look, and not frozen."""
         self._frozen: set[Any] = set()
@@ -74,6 +85,19 @@ class GarbageKeeper:
         while True:
             await asyncio.sleep(max(_PERIOD, took / _SHARE))
             took = self.look()
+            if self._growth() > _MOST_GROWTH:
+                await self._shrink()
+
+    async def _shrink(self) -> None:
+        for _ in self._forget():
+            await asyncio.sleep(_PAUSE)
+        if self._growth() > _MOST_GROWTH // 2:
+            self._everything_at = monotonic()
+        else:
+            self._blocks = sys.getallocatedblocks()
+
+    def _growth(self) -> int:
+        return sys.getallocatedblocks() - self._blocks
 
     def look(self) -> float:
         """Look at what is new, or at more when that is due; return the seconds it took."""
@@ -99,11 +123,7 @@ class GarbageKeeper:
         return thread_time() - begun
 
     def _is_everything_due(self, is_open: set[Any]) -> bool:
-        return (
-            monotonic() >= self._everything_at
-            or len(self._frozen - is_open) > _MOST_DEAD
-            or sys.getallocatedblocks() - self._blocks > _MOST_GROWTH
-        )
+        return monotonic() >= self._everything_at or len(self._frozen - is_open) > _MOST_DEAD
 
     def _look_at_everything(self) -> None:
         self._everything_at = monotonic() + _LOOKS_AT_EVERYTHING

@@ -206,7 +206,8 @@ class ZoneAnswers:
         """Return the SRV records and the addresses of their targets.
 
         An address record has port 0 and itself as target.  Weights share 100 among the records
-        before equal ones merge, as in SkyDNS.  No more records than any message holds.
+        before equal ones merge, as in SkyDNS.  Where no message holds all of them there are no
+        addresses: the records turn, so that all are seen in time.
         """
         named = [record for record in records if record.owner is not None]
         if not named:
@@ -215,19 +216,19 @@ class ZoneAnswers:
         targets: dict[Labels, list[bytes]] = {}
         rdatas: dict[Rdata, None] = {}
         octets = 0
-        for record in _from_anywhere(named):
+        for record in named:
             target = record.host if isinstance(record.host, tuple) else record.owner
             assert target is not None
             rdata = srv_rdata(weight, record.port, target)
             if rdata not in rdatas:
                 octets += _RECORD_OCTETS + len(rdata[0])
-                if octets > wire.LARGEST_MESSAGE:
-                    return [RRset(name, wire.SRV, self._policy.ttl, tuple(rdatas))], []
                 rdatas[rdata] = None
             known = targets.setdefault(target, [])
             if isinstance(record.host, bytes):
                 known.append(record.host)
         answer = RRset(name, wire.SRV, self._policy.ttl, tuple(rdatas))
+        if octets > wire.LARGEST_MESSAGE:
+            return [answer], []
         if len(targets) > 1:
             self._look_up_siblings(targets)
         return [answer], [rrset for target, known in targets.items() for rrset in self._glue(target, known)]
@@ -268,14 +269,6 @@ class ZoneAnswers:
     def _upstream_rrset(self, owner: Labels, rtype: int, records: Sequence[UpstreamRecord]) -> RRset:
         ttl = min(self._policy.ttl, *(record.ttl for record in records))
         return RRset(owner, rtype, ttl, tuple(dict.fromkeys((record.rdata,) for record in records)))
-
-
-def _from_anywhere(records: list[ServiceRecord]) -> list[ServiceRecord]:
-    """Return more records than fit a message beginning anywhere, so that all are seen in time."""
-    if len(records) * _RECORD_OCTETS < wire.LARGEST_MESSAGE:
-        return records
-    start = random.randrange(len(records))
-    return records[start:] + records[:start]
 
 
 def _turn(rrset: RRset) -> RRset:

@@ -21,6 +21,8 @@ from kubedns.skydns.rrset import Rdata, RRset
 
 _LARGEST_POINTER = 0x3FFF
 _POINTER_OCTETS = 2
+_MOST_RECORDS: Final = 0xFFFF
+"""What the count of a section can say; no message holds as many."""
 NAME_OF_QUESTION: Final = (0xC000 | wire.HEADER_SIZE).to_bytes(2)
 """A pointer to the question's name."""
 WITH_OPT = 2
@@ -81,6 +83,7 @@ class Packed:
         turns: bool,
     ) -> None:
         answer, authority, additional = sections
+        answer = answer[:_MOST_RECORDS]
         self.flags = flags
         self.outcome = _outcome(flags & 0xF, bool(answer))
         self.answer = b"".join(answer)

@@ -18,6 +18,7 @@ from kubedns.zone.reversemap import Named, ReverseMap, names_of_endpoints, names
 from kubedns.zone.treecache import WILDCARD, Entry, Node, TooManyNamesError, TreeCache, dump
 
 _log = logging.getLogger(__name__)
+_FORGOTTEN_AT_ONCE: Final = 16
 DNS_SERVICE: Final = ("kube-system", "kube-dns")
 """The Service whose cluster IPs are the addresses of the zone's name server."""
 
@@ -146,11 +147,20 @@ class ClusterZone:
             self._tree.set_entry(path, entry or ())
             (self._aliases.add if entry else self._aliases.discard)(key)
         self._tree.set_subtree(path, node)
-        index = to_wire(path[-1:-3:-1])[:-1]
+        index = _index(key)
         if node is not None or entry:
             self.subtrees[index] = node if node is not None else Node()
         else:
             self.subtrees.pop(index, None)
+
+    def forget(self) -> Iterator[None]:
+        """Give up, in steps, what was made of the Services when they were asked for: it is made again then."""
+        for number, key in enumerate(list(self._services)):
+            if number % _FORGOTTEN_AT_ONCE == 0:
+                yield
+            node = self.subtrees.get(_index(key))
+            if node is not None and (node.packed is not None or node.is_made()):
+                self._publish(key)
 
     # What the answering room reads.
 
@@ -238,6 +248,11 @@ class ClusterZone:
     def dump(self) -> Iterator[str]:
         """Yield the tree as JSON, in pieces."""
         return dump(self._tree.root, self._ttl)
+
+
+def _index(key: Key) -> bytes:
+    """Return the key of a Service's sub-tree: its labels in wire form, without a root."""
+    return to_wire((key[1].encode(), key[0].encode()))[:-1]
 
 
 def _owner(slice_: EndpointSlice) -> Key:

@@ -1,8 +1,9 @@
 """The collector keeps its hands off what stays, and finds what is dead."""
 
+import asyncio
 import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ def begin(connections) -> Callable[..., GarbageKeeper]:
 
     def begin(*, filling: bool = False) -> GarbageKeeper:
         defer_full_collections()
-        return GarbageKeeper(lambda: connections, lambda: filling)
+        return GarbageKeeper(lambda: connections, lambda: filling, lambda: iter(()))
 
     return begin
 
@@ -150,17 +151,46 @@ def test_everything_is_looked_at_after_hours(begin, monkeypatch):
     assert dead() is None
 
 
-def test_everything_is_looked_at_when_memory_has_grown_much(begin, monkeypatch):
+async def run_until(keeper: GarbageKeeper, happened: Callable[[], bool]) -> None:
+    running = asyncio.create_task(keeper.run())
+    async with asyncio.timeout(30):
+        while not happened():
+            await asyncio.sleep(0.01)
+    running.cancel()
+
+
+async def test_what_can_be_made_again_is_forgotten_when_memory_has_grown_much(begin, monkeypatch):
+    monkeypatch.setattr(garbage, "_MOST_GROWTH", 20_000)
+    made: list[object] = []
+    forgot: list[int] = []
+
+    def forget() -> Iterator[None]:
+        yield
+        forgot.append(len(made))
+        made.clear()
+
+    defer_full_collections()
+    keeper = GarbageKeeper(lambda: (), lambda: False, forget)
+    frozen = Loop()
+    keeper.look()
+    dead = weakref.ref(frozen)
+    del frozen
+    made += [object() for _ in range(30_000)]
+    await run_until(keeper, lambda: bool(forgot))
+    assert forgot == [30_000]
+    made += [object() for _ in range(30_000)]
+    await run_until(keeper, lambda: len(forgot) == 2)
+    assert dead() is not None, "nothing else is looked at when that was enough"
+
+
+async def test_everything_is_looked_at_when_forgetting_was_not_enough(begin, monkeypatch):
     monkeypatch.setattr(garbage, "_MOST_GROWTH", 20_000)
     keeper = begin()
     frozen = Loop()
     keeper.look()
     dead = weakref.ref(frozen)
     del frozen
-    kept = [object() for _ in range(10_000)]
-    keeper.look()
-    assert dead() is not None
-    kept += [object() for _ in range(15_000)]
-    keeper.look()
-    assert dead() is None
+    kept = [object() for _ in range(30_000)]
+    await run_until(keeper, lambda: dead() is None)
     assert gc.get_freeze_count() > 0
+    assert kept

@@ -1,7 +1,7 @@
 """The lean path keeps what may be kept, where it dies with what it was made from."""
 
 from collections import Counter
-from itertools import product
+from itertools import pairwise, product
 from random import Random
 
 import pytest
@@ -127,3 +127,23 @@ def test_answers_made_here_are_those_of_the_full_path_to_the_octet(monkeypatch):
                     assert reply == full.ask(query), f"seed {seed}: {name} {rdtype}"
                     made[rdtype] += lean.counters.misses > misses
     assert min(made["A"], made["AAAA"], made["SRV"]) > 40
+
+
+def test_records_of_a_port_turn_where_no_message_holds_them_all(served, zone):
+    count = 3000
+    endpoints = tuple(
+        Endpoint((bytes((10, 1, number // 250, number % 250)),), f"a-long-host-name-{number}")
+        for number in range(count)
+    )
+    zone.slices.apply(
+        {("shop", "s"): EndpointSlice("shop", "s", "db", endpoints, (Port("pg", "tcp", 5432),))}
+    )
+    query = ask(f"_pg._tcp.db.shop.svc.{D}", "SRV")
+    seen: set[str] = set()
+    sizes = []
+    for _ in range(20):
+        reply = read(query, served.ask(query, tcp=True), tcp=True)
+        assert "TC" in reply.flags
+        seen |= reply.rdatas("SRV")
+        sizes.append(len(seen))
+    assert [after - before for before, after in pairwise(sizes)] == [1] * 19

@@ -115,3 +115,19 @@ def test_alias_that_is_no_name_makes_no_record_and_is_named(zone, caplog):
     assert zone.records((b"x", b"a", b"svc", *D), exact=True) is None
     assert "a/x" in caplog.text
     assert "no name" in caplog.text
+
+
+def test_what_was_made_for_questions_is_forgotten_and_made_again(zone):
+    zone.services.apply(
+        {("a", "x"): Service("a", "x", cluster_ips=(X,)), ("a", "y"): Service("a", "y", headless=True)}
+    )
+    zone.slices.apply({("a", "s"): EndpointSlice("a", "s", "y", (Endpoint((POD,), "h"),))})
+    names = [(b"x", b"a", b"svc", *D), (b"h", b"y", b"a", b"svc", *D)]
+    before = [zone.records(name, exact=True) for name in names]
+    zone.subtrees[b"\1x\1a"].packed = {b"": None}
+    assert zone.subtrees[b"\1y\1a"].entries
+    for _ in zone.forget():
+        pass
+    assert not any(node.is_made() or node.packed for node in zone.subtrees.values())
+    assert [zone.records(name, exact=True) for name in names] == before
+    assert ptr(zone, POD) == ["h.y"]
