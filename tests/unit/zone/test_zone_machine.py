@@ -114,6 +114,11 @@ class ZoneMachine(RuleBasedStateMachine):
         self.placed = placed
         self.zone.configure_federations(self.federations, Topology(*PLACE) if placed else None)
 
+    @rule()
+    def forget_what_was_made(self) -> None:
+        for _ in self.zone.forget():
+            pass
+
     @rule(rng=RANDOMS)
     def ask_anything(self, rng: Random) -> None:
         oracle = self.oracle()
