@@ -42,6 +42,7 @@ _LONG: Final = 0.005
 _LONG_FOR_CONNECTION: Final = 20e-6
 """Seconds of a look, and those for each open connection, from which on there is too much in sight."""
 _YOUNG: Final = 1
+_OLDEST: Final = 2
 _NEVER: Final = 1 << 30
 _THRESHOLDS: Final = (500, 3, _NEVER)
 """Young objects between two looks, and looks between two of the middle generation: some 2,000 objects,
@@ -113,7 +114,7 @@ class GarbageKeeper:
             self._freeze(is_open)
             self._blocks = sys.getallocatedblocks()
         else:
-            gc.collect() if has_ended else gc.collect(_YOUNG)
+            gc.collect(_OLDEST if has_ended else _YOUNG)
             self._looks_since += 1
             new = len(is_open - self._frozen)
             too_much = thread_time() - begun > _LONG + _LONG_FOR_CONNECTION * len(is_open)

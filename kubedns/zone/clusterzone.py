@@ -13,9 +13,10 @@ from kubedns.backend import MOST_RECORDS, BackendError, ServiceRecord
 from kubedns.names import Labels, address_of_reverse, pod_address, to_wire
 from kubedns.objects import Endpoint, EndpointSlice, Key, Service, Sink, Topology
 from kubedns.zone import generate
+from kubedns.zone.dump import dump
 from kubedns.zone.federation import Federations
 from kubedns.zone.reversemap import Named, ReverseMap, names_of_endpoints, names_of_service
-from kubedns.zone.treecache import WILDCARD, Entry, Node, TooManyNamesError, TreeCache, dump
+from kubedns.zone.treecache import WILDCARD, Entry, Node, TooManyNamesError, TreeCache
 
 _log = logging.getLogger(__name__)
 _FORGOTTEN_AT_ONCE: Final = 16

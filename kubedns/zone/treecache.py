@@ -1,28 +1,23 @@
 """The tree of reversed labels that holds the cluster's records.
 
 In: nodes made from Services, set and removed by path.  Out: nodes and entries by exact path or
-with wildcards, and the tree as JSON.  A node that is replaced takes with it everything that was
-packed from its names.  There are no references from a node to its parent, so a replaced node is
-gone at once.
+with wildcards.  A node that is replaced takes with it everything that was packed from its names.
+There are no references from a node to its parent, so a replaced node is gone at once.
 
-Source: the original's TreeCache, whose wildcard rules and JSON are kept.
+Source: the original's TreeCache, whose wildcard rules are kept.
 """
 
-import json
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from heapq import merge
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
 from kubedns.backend import ServiceRecord
-from kubedns.names import Labels, address_text, to_text
+from kubedns.names import Labels
 
 WILDCARD = b"*"
 MOST_NODES: Final = 1024
 """Nodes that one wildcard lookup looks at, so that no question holds up the others."""
-_SORTED_AT_ONCE: Final = 1000
-"""Labels of a node that a dump sorts at a time, which takes a quarter of a millisecond."""
 
 
 class TooManyNamesError(Exception):
@@ -44,7 +39,6 @@ Maker = Callable[[], Iterator[Made]]
 Called again, it makes them again.
 """
 _NONE: Mapping[bytes, Any] = {}
-_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Node:
@@ -282,59 +276,3 @@ def _records_below(at: Labels, node: Node) -> list[ServiceRecord]:
 
 def _records(owner: Labels, entries: Iterable[Entry]) -> list[ServiceRecord]:
     return [ServiceRecord(host, port, owner) for host, port in entries]
-
-
-def dump(node: Node, ttl: int) -> Iterator[str]:
-    """Yield the JSON of a tree in pieces of little work each, so that the caller can pause between them.
-
-    `{"ChildNodes": {label: node}, "Entries": {label: record}}`, zero values and empty maps left
-    out; a record, or a list of them where a name holds several.  A piece may be empty.  What changes
-    meanwhile is shown as it is when its turn comes, or not at all.
-    """
-    entries: Entries = _NONE
-    children: Mapping[bytes, Node] = _NONE
-    for entries, children in node.view_in_steps():  # noqa: B007  the last ones count
-        yield ""
-    yield "{"
-    if children:
-        yield '"ChildNodes":{'
-        separator = ""
-        for label in (yield from _in_order(children)):
-            if (child := children.get(label)) is not None:
-                yield separator + _json(label.decode("latin-1")) + ":"
-                yield from dump(child, ttl)
-                separator = ","
-        yield "}"
-    if entries:
-        yield (',"Entries":' if children else '"Entries":') + "{"
-        separator = ""
-        for label in (yield from _in_order(entries)):
-            if records := entries.get(label):
-                yield from _shown(separator, label, records, ttl)
-                separator = ","
-        yield "}"
-    yield "}"
-
-
-def _in_order(labels: Collection[bytes]) -> Generator[str, None, Iterable[bytes]]:
-    """Return labels in order; where they are many, after an empty piece for each part that was sorted."""
-    if len(labels) <= _SORTED_AT_ONCE:
-        return sorted(labels)
-    unsorted = list(labels)
-    parts = []
-    for first in range(0, len(unsorted), _SORTED_AT_ONCE):
-        parts.append(sorted(unsorted[first : first + _SORTED_AT_ONCE]))
-        yield ""
-    return merge(*parts)
-
-
-def _shown(separator: str, label: bytes, records: tuple[Entry, ...], ttl: int) -> Iterator[str]:
-    """Yield the member of one name, in pieces of a record."""
-    before = separator + _json(label.decode("latin-1")) + ":" + ("[" if len(records) > 1 else "")
-    for host, port in records:
-        text = address_text(host) if isinstance(host, bytes) else to_text(host)
-        record = {"host": text, "port": port, "priority": 10, "weight": 10, "ttl": ttl}
-        yield before + _json({key: value for key, value in record.items() if value})
-        before = ","
-    if len(records) > 1:
-        yield "]"

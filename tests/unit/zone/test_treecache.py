@@ -6,7 +6,8 @@ import pytest
 
 from kubedns.backend import ServiceRecord
 from kubedns.names import Labels
-from kubedns.zone.treecache import MOST_NODES, Entry, Node, TooManyNamesError, TreeCache, dump
+from kubedns.zone.dump import dump
+from kubedns.zone.treecache import MOST_NODES, Entry, Node, TooManyNamesError, TreeCache
 
 SVC: Labels = (b"local", b"svc")
 OWNER = SVC[::-1]
