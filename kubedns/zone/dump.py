@@ -6,14 +6,13 @@ Source: the original's TreeCache, whose JSON is kept.
 import json
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from heapq import merge
-from typing import Any, Final
+from typing import Final
 
 from kubedns.names import address_text, to_text
 from kubedns.zone.treecache import Entries, Entry, Node
 
 _SORTED_AT_ONCE: Final = 1000
 """Labels of a node that are sorted at a time, which takes a quarter of a millisecond."""
-_NONE: Mapping[bytes, Any] = {}
 _json = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -24,8 +23,8 @@ def dump(node: Node, ttl: int) -> Iterator[str]:
     out; a record, or a list of them where a name holds several.  A piece may be empty.  What changes
     meanwhile is shown as it is when its turn comes, or not at all.
     """
-    entries: Entries = _NONE
-    children: Mapping[bytes, Node] = _NONE
+    entries: Entries = {}
+    children: Mapping[bytes, Node] = {}
     for entries, children in node.view_in_steps():  # noqa: B007  the last ones count
         yield ""
     yield "{"
