@@ -12,7 +12,7 @@ import dnslib
 
 from healthz.results import Outcome
 from healthz.schedule import Clock
-from kubedns.shared.exchange import DNSExchangeError, exchange
+from kubedns.dns.client import DNSExchangeError, exchange
 from kubedns.shared.servers import ServerAddress
 
 QTYPES: Final = ("A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT")

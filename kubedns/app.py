@@ -19,20 +19,17 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from kubedns import __version__
-from kubedns.checkconfig import check_config
 from kubedns.cluster.clusterwatch import ClusterWatch
 from kubedns.cluster.configmap import ConfigData
 from kubedns.cluster.credentials import load_credentials
 from kubedns.cluster.files import CredentialsError
-from kubedns.cluster.statistics import PROPAGATION_BOUNDS
-from kubedns.collectors import ClusterCollector, ClusterView, ServerCollector
-from kubedns.filelimit import allow_many_files
-from kubedns.garbage import GarbageKeeper, defer_full_collections
-from kubedns.listeners import listen
-from kubedns.metrics import ServerCounters
-from kubedns.names import to_text
-from kubedns.options import PROGRAM, Options, from_argv, help_text
-from kubedns.settings import InForce, Settings
+from kubedns.config.check import check_config
+from kubedns.config.options import PROGRAM, Options, from_argv, help_text
+from kubedns.config.resolvconf import ResolvConf
+from kubedns.config.settings import InForce, Settings
+from kubedns.dns.names import to_text
+from kubedns.process.filelimit import allow_many_files
+from kubedns.process.garbage import GarbageKeeper, defer_full_collections
 from kubedns.shared.configdir import ConfigDirError, DirectoryWatch, Snapshot
 from kubedns.shared.flags import UsageError
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
@@ -41,13 +38,16 @@ from kubedns.shared.web import PortBusyError, serve
 from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.querylog import logged
 from kubedns.skydns.server import Server
-from kubedns.status import metrics_app, status_app
 from kubedns.steering import Steering
+from kubedns.telemetry.collectors import ClusterCollector, ClusterView, ServerCollector
+from kubedns.telemetry.counters import ServerCounters
+from kubedns.telemetry.status import metrics_app, status_app
+from kubedns.telemetry.watches import PROPAGATION_BOUNDS
 from kubedns.transport.batch import Responder
+from kubedns.transport.listeners import listen
 from kubedns.transport.tcp import TcpServer
 from kubedns.transport.udp import UdpServer
 from kubedns.upstream.forward import Forwarder
-from kubedns.upstream.resolvconf import ResolvConf
 from kubedns.upstream.stubservers import StubServers
 from kubedns.zone.clusterzone import ClusterZone
 

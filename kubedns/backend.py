@@ -8,7 +8,7 @@ difference between NXDOMAIN and NODATA (RFC 2308).
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
-from kubedns.names import Labels
+from kubedns.dns.names import Labels
 
 MOST_RECORDS: Final = 512
 """Records that one wildcard lookup collects at most, so that no question holds up the others."""

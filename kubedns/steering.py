@@ -10,8 +10,8 @@ from contextlib import suppress
 
 from kubedns.cluster.nodes import find_topology
 from kubedns.cluster.session import Api
+from kubedns.config.settings import InForce
 from kubedns.objects import Topology
-from kubedns.settings import InForce
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.upstream.forward import Forwarder
 from kubedns.upstream.stubservers import StubDomains, StubServers, has_names, only_addresses

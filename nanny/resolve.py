@@ -19,7 +19,7 @@ from typing import Final
 
 from dnslib import QTYPE, RCODE, DNSRecord
 
-from kubedns.shared.exchange import DNSExchangeError, exchange
+from kubedns.dns.client import DNSExchangeError, exchange
 from kubedns.shared.servers import ServerAddress
 
 _TIMEOUT: Final = 2.0

@@ -17,9 +17,9 @@ from kubedns.cluster.reflector import RELIST_PERIOD, Reflector
 from kubedns.cluster.resources import ENDPOINT_SLICES, SERVICES, Selection
 from kubedns.cluster.session import ApiSession
 from kubedns.cluster.sliceunion import SliceUnion
-from kubedns.cluster.statistics import ResourceStatistics
 from kubedns.objects import EndpointSlice, Service, Sink
 from kubedns.shared.tasks import cancel, spawn
+from kubedns.telemetry.watches import ResourceStatistics
 
 _HEADLESS = "service.kubernetes.io/headless"
 _UNMANAGED = f"!{_HEADLESS},endpointslice.kubernetes.io/managed-by!=endpointslice-controller.k8s.io"

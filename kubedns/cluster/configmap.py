@@ -14,9 +14,9 @@ from kubedns.cluster.project import config_data
 from kubedns.cluster.reflector import Reflector
 from kubedns.cluster.resources import CONFIG_MAPS, Selection
 from kubedns.cluster.session import Api
-from kubedns.cluster.statistics import ResourceStatistics
 from kubedns.objects import Key
 from kubedns.shared.tasks import cancel, spawn
+from kubedns.telemetry.watches import ResourceStatistics
 
 ConfigData = Mapping[str, bytes]
 

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from kubedns.cluster.statistics import ResourceStatistics
 from kubedns.objects import Key, Sink
+from kubedns.telemetry.watches import ResourceStatistics
 
 T = TypeVar("T")
 

@@ -16,9 +16,9 @@ from kubedns.cluster.delivery import Change, Delivery
 from kubedns.cluster.holdings import Holdings
 from kubedns.cluster.project import MalformedError, Projection, key_of, version_number, version_text
 from kubedns.cluster.resources import Selection
-from kubedns.cluster.statistics import ResourceStatistics
 from kubedns.cluster.watchstream import Event
 from kubedns.objects import Key
+from kubedns.telemetry.watches import ResourceStatistics
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")

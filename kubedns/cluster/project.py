@@ -17,7 +17,7 @@ from functools import lru_cache
 from socket import AF_INET, AF_INET6, inet_pton
 from typing import Any, TypeVar
 
-from kubedns.names import DNS_1123_LABEL
+from kubedns.dns.names import DNS_1123_LABEL
 from kubedns.objects import Endpoint, EndpointSlice, Key, Port, Service
 
 T = TypeVar("T")

@@ -26,9 +26,9 @@ from kubedns.cluster.project import Projection, version_text
 from kubedns.cluster.replacement import replace
 from kubedns.cluster.resources import Request, Selection
 from kubedns.cluster.session import Api
-from kubedns.cluster.statistics import ResourceStatistics
 from kubedns.cluster.watchstream import Event, StreamError, WatchStream
 from kubedns.shared.tasks import cancel, spawn
+from kubedns.telemetry.watches import ResourceStatistics
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")

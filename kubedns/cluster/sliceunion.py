@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from kubedns.cluster.delivery import Change, observe
-from kubedns.cluster.statistics import ResourceStatistics
 from kubedns.objects import EndpointSlice, Key, Sink
+from kubedns.telemetry.watches import ResourceStatistics
 
 LINGER: Final = 0.25
 HELD_AT_MOST: Final = 60.0

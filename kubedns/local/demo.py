@@ -10,12 +10,12 @@ from typing import Final
 
 import dnslib
 
+from kubedns.dns.client import DNSExchangeError, exchange
 from kubedns.local.addon import Addon, places, say
 from kubedns.local.failure import StartError
 from kubedns.local.layout import HOST
 from kubedns.local.options import UpOptions
 from kubedns.local.questions import SAMPLES, Question, questions
-from kubedns.shared.exchange import DNSExchangeError, exchange
 
 _ASK_SECONDS: Final = 3.0
 _HELLO: Final = json.dumps(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kubedns.dns.names import parse_domain, to_text
 from kubedns.local.api.access import parse_denial
-from kubedns.names import parse_domain, to_text
 from kubedns.shared.flags import (
     HELP,
     VERBOSITY,

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kubedns import wire
 from kubedns.backend import Backend, BackendError, ServiceRecord
-from kubedns.names import Labels, to_text
-from kubedns.resolution import Resolution, UpstreamRecord
+from kubedns.dns import numbers
+from kubedns.dns.names import Labels, to_text
+from kubedns.dns.records import Resolution, UpstreamRecord
 from kubedns.skydns.chain import Chain, alias_of, lower
 from kubedns.skydns.response import Answer
 from kubedns.skydns.rrset import Rdata, RRset, address_rrset, name_rrset, soa_rrset, srv_rdata, txt_rrset
@@ -27,7 +27,7 @@ DNS_SCHEMA_VERSION: Final = b"1.1.0"
 SOA_TTL: Final = 3600
 _RECORD_OCTETS: Final = 12
 """Of a record whose owner is a pointer, before its data."""
-_KEPT_TYPES = frozenset((wire.A, wire.AAAA, wire.SRV))
+_KEPT_TYPES = frozenset((numbers.A, numbers.AAAA, numbers.SRV))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ZoneAnswers:
         while True:
             if not self.owns(chain.target):
                 return self._complete(
-                    chain, self.reverse(chain.target, chain.qtype) or self.negative(wire.NXDOMAIN)
+                    chain, self.reverse(chain.target, chain.qtype) or self.negative(numbers.NXDOMAIN)
                 )
             try:
                 found = self._at(chain.target, chain.qtype, asked=not chain.links)
@@ -81,7 +81,7 @@ class ZoneAnswers:
                 return self._complete(chain, found)
             self._step(chain, found)
             if chain.broken():
-                return Answer(wire.SERVFAIL)
+                return Answer(numbers.SERVFAIL)
             if not self.has(chain.target):
                 return chain
 
@@ -90,8 +90,8 @@ class ZoneAnswers:
         names = self._backend.reverse_record(name)
         if names is None:
             return None
-        if qtype == wire.PTR:
-            return Answer(answer=[name_rrset(name, wire.PTR, self._policy.ttl, names)])
+        if qtype == numbers.PTR:
+            return Answer(answer=[name_rrset(name, numbers.PTR, self._policy.ttl, names)])
         return Answer(authority=[self._soa(name, self._policy.negative_ttl)])
 
     def absorb(self, chain: Chain, said: Resolution) -> Answer | Chain:
@@ -102,37 +102,37 @@ class ZoneAnswers:
         the server of a stub domain does of other domains.
         """
         asked = chain.target
-        records = [record for record in said.records if record.rtype in (wire.CNAME, chain.qtype)]
-        while (alias := alias_of(chain.target, records)) is not None and chain.qtype != wire.CNAME:
+        records = [record for record in said.records if record.rtype in (numbers.CNAME, chain.qtype)]
+        while (alias := alias_of(chain.target, records)) is not None and chain.qtype != numbers.CNAME:
             target = lower(alias.target)
             chain.seen.add(chain.target)
-            chain.links.append(self._upstream_rrset(alias.owner, wire.CNAME, [alias.record]))
+            chain.links.append(self._upstream_rrset(alias.owner, numbers.CNAME, [alias.record]))
             chain.target = target
             if chain.broken():
-                return Answer(wire.SERVFAIL)
+                return Answer(numbers.SERVFAIL)
         own = [
             record
             for record in records
-            if said.rcode == wire.NOERROR
+            if said.rcode == numbers.NOERROR
             and record.rtype == chain.qtype
             and lower(record.owner) == chain.target
         ]
-        size = wire.ADDRESS_OCTETS.get(chain.qtype)
+        size = numbers.ADDRESS_OCTETS.get(chain.qtype)
         if size is not None and any(len(record.rdata) != size for record in own):
             return self.unresolved(chain)
-        silent = said.rcode == wire.NOERROR and not own and said.soa is None
+        silent = said.rcode == numbers.NOERROR and not own and said.soa is None
         if self.has(chain.target) or (silent and chain.target != asked):
             return chain
-        found = Answer(said.rcode if said.rcode in (wire.NOERROR, wire.NXDOMAIN) else wire.SERVFAIL)
+        found = Answer(said.rcode if said.rcode in (numbers.NOERROR, numbers.NXDOMAIN) else numbers.SERVFAIL)
         if own:
             found.answer = [self._upstream_rrset(own[0].owner, chain.qtype, own)]
-        elif said.soa is not None and found.rcode != wire.SERVFAIL:
-            found.authority = [self._upstream_rrset(said.soa.owner, wire.SOA, [said.soa])]
+        elif said.soa is not None and found.rcode != numbers.SERVFAIL:
+            found.authority = [self._upstream_rrset(said.soa.owner, numbers.SOA, [said.soa])]
         return self._complete(chain, found)
 
     def unresolved(self, chain: Chain) -> Answer:
         """Return SERVFAIL with the aliases that were followed."""
-        return self._complete(chain, Answer(wire.SERVFAIL))
+        return self._complete(chain, Answer(numbers.SERVFAIL))
 
     def negative(self, rcode: int) -> Answer:
         """Return NXDOMAIN, or NODATA for NOERROR, with the zone's SOA (RFC 2308 2)."""
@@ -146,7 +146,7 @@ class ZoneAnswers:
 
     def _step(self, chain: Chain, target: Labels) -> None:
         chain.seen.add(chain.target)
-        chain.links.append(name_rrset(chain.target, wire.CNAME, self._policy.ttl, (target,)))
+        chain.links.append(name_rrset(chain.target, numbers.CNAME, self._policy.ttl, (target,)))
         chain.target = target
 
     def _at(self, name: Labels, qtype: int, *, asked: bool) -> Answer | Labels:
@@ -157,20 +157,20 @@ class ZoneAnswers:
         """
         if name == self._zone:
             return self._apex(qtype)
-        if qtype == wire.TXT and name == (b"dns-version", *self._zone):
+        if qtype == numbers.TXT and name == (b"dns-version", *self._zone):
             return Answer(answer=[txt_rrset(name, self._policy.ttl, DNS_SCHEMA_VERSION)])
         wild = asked and b"*" in name
         refused = wild and not self._policy.wildcards
         records = None if refused else self._backend.records(name, exact=not wild)
         if records is None:
-            return self.negative(wire.NXDOMAIN)
+            return self.negative(numbers.NXDOMAIN)
         aliases = [record.host for record in records if not record.port and isinstance(record.host, tuple)]
         if aliases:
             alias = min(aliases)
             records = tuple(record for record in records if record.port or isinstance(record.host, bytes))
             if not records:
-                own = name_rrset(name, wire.CNAME, self._policy.ttl, (alias,))
-                return Answer(answer=[own]) if qtype == wire.CNAME else alias
+                own = name_rrset(name, numbers.CNAME, self._policy.ttl, (alias,))
+                return Answer(answer=[own]) if qtype == numbers.CNAME else alias
         found = self._typed(name, qtype, records)
         if wild:
             return replace(found, answer=[_turn(rrset) for rrset in found.answer], keep=False)
@@ -178,14 +178,14 @@ class ZoneAnswers:
 
     def _typed(self, name: Labels, qtype: int, records: Sequence[ServiceRecord]) -> Answer:
         answer = Answer(keep=qtype in _KEPT_TYPES)
-        if qtype in wire.ADDRESS_OCTETS:
-            addresses = tuple(dict.fromkeys(self._addresses(records, wire.ADDRESS_OCTETS[qtype])))
+        if qtype in numbers.ADDRESS_OCTETS:
+            addresses = tuple(dict.fromkeys(self._addresses(records, numbers.ADDRESS_OCTETS[qtype])))
             if addresses:
                 answer.answer = [address_rrset(name, qtype, self._policy.ttl, addresses)]
-        elif qtype == wire.SRV:
+        elif qtype == numbers.SRV:
             answer.answer, answer.additional = self._srv(name, records)
         if not answer.answer:
-            answer.authority = self.negative(wire.NOERROR).authority
+            answer.authority = self.negative(numbers.NOERROR).authority
         return answer
 
     def _addresses(self, records: Iterable[ServiceRecord], size: int) -> Iterable[bytes]:
@@ -226,8 +226,8 @@ class ZoneAnswers:
             known = targets.setdefault(target, [])
             if isinstance(record.host, bytes):
                 known.append(record.host)
-        answer = RRset(name, wire.SRV, self._policy.ttl, tuple(rdatas))
-        if octets > wire.LARGEST_MESSAGE:
+        answer = RRset(name, numbers.SRV, self._policy.ttl, tuple(rdatas))
+        if octets > numbers.LARGEST_MESSAGE:
             return [answer], []
         if len(targets) > 1:
             self._look_up_siblings(targets)
@@ -247,19 +247,19 @@ class ZoneAnswers:
             records = self._backend.records(target, exact=True) or ()
             known = [record.host for record in records if isinstance(record.host, bytes)]
         distinct = dict.fromkeys(known)
-        for rtype, size in wire.ADDRESS_OCTETS.items():
+        for rtype, size in numbers.ADDRESS_OCTETS.items():
             addresses = tuple([address for address in distinct if len(address) == size])
             if addresses:
                 yield address_rrset(target, rtype, self._policy.ttl, addresses)
 
     def _apex(self, qtype: int) -> Answer:
-        if qtype == wire.SOA:
+        if qtype == numbers.SOA:
             return Answer(answer=[self._soa(self._zone, SOA_TTL)])
-        if qtype != wire.NS:
-            return self.negative(wire.NOERROR)
+        if qtype != numbers.NS:
+            return self.negative(numbers.NOERROR)
         server = (b"ns", b"dns", *self._zone)
         return Answer(
-            answer=[name_rrset(self._zone, wire.NS, self._policy.ttl, (server,))],
+            answer=[name_rrset(self._zone, numbers.NS, self._policy.ttl, (server,))],
             additional=list(self._glue(server, ())),
         )
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kubedns import wire
-from kubedns.names import Labels
-from kubedns.resolution import UpstreamRecord
+from kubedns.dns import numbers
+from kubedns.dns.names import Labels
+from kubedns.dns.records import UpstreamRecord
 from kubedns.skydns.rrset import RRset
 
 MOST_LINKS: Final = 8
@@ -38,7 +38,7 @@ class Alias:
 def alias_of(name: Labels, records: Iterable[UpstreamRecord]) -> Alias | None:
     """Return the CNAME record of a lower-case name among an upstream's records."""
     for record in records:
-        if record.rtype == wire.CNAME and lower(record.owner) == name:
+        if record.rtype == numbers.CNAME and lower(record.owner) == name:
             return Alias(record, record.owner, _labels_of(record.rdata))
     return None
 

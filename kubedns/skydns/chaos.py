@@ -2,8 +2,9 @@
 
 import socket
 
-from kubedns import __version__, wire
-from kubedns.names import Labels
+from kubedns import __version__
+from kubedns.dns import numbers
+from kubedns.dns.names import Labels
 from kubedns.skydns.response import Answer
 from kubedns.skydns.rrset import txt_rrset
 
@@ -12,9 +13,9 @@ _VERSION = f"kube-dns {__version__}".encode()
 
 def chaos_text(name: Labels, qtype: int) -> Answer:
     """Answer a question of class CH; all but TXT at the four known names is refused."""
-    if qtype == wire.TXT:
+    if qtype == numbers.TXT:
         if name in ((b"version", b"bind"), (b"version", b"server")):
             return Answer(answer=[txt_rrset(name, 0, _VERSION)])
         if name in ((b"hostname", b"bind"), (b"id", b"server")):
             return Answer(answer=[txt_rrset(name, 0, socket.gethostname().encode("utf-8", "replace"))])
-    return Answer(wire.REFUSED, authoritative=False)
+    return Answer(numbers.REFUSED, authoritative=False)

@@ -10,15 +10,15 @@ it, so nothing here can be out of date.
 from collections.abc import Mapping
 from typing import Final
 
-from kubedns import wire
 from kubedns.backend import Backend, Subtree
-from kubedns.metrics import Outcome, ServerCounters
-from kubedns.names import to_wire
-from kubedns.query import Edns, Query, whole_options
-from kubedns.rejection import opt
+from kubedns.dns import numbers
+from kubedns.dns.error_reply import opt
+from kubedns.dns.names import to_wire
+from kubedns.dns.query import Edns, Query, whole_options
 from kubedns.skydns.negatives import Negatives
 from kubedns.skydns.response import WITH_OPT, Packed
 from kubedns.skydns.subtree import TYPE_AND_CLASS, SubtreePacker, path_of
+from kubedns.telemetry.counters import Outcome, ServerCounters
 
 _AD: Final = 0x20
 _CD: Final = 0x10
@@ -32,7 +32,7 @@ _FORMS: Final = {
 one question and nothing else, or an OPT record at most (RFC 1035 4.1.1, RFC 4035 3.2)."""
 _ROOT_OPT: Final = b"\0\0\x29"
 _OPTIONS: Final = (opt(Edns(0, do=False)), opt(Edns(0, do=True)))
-_ABSENT_TYPES: Final = (wire.A, wire.AAAA, wire.SRV)
+_ABSENT_TYPES: Final = (numbers.A, numbers.AAAA, numbers.SRV)
 _LONGEST_LABEL: Final = 63
 _LONGEST_NAME: Final = 254
 """Octets of the longest name without its root label."""
@@ -60,7 +60,7 @@ class LeanPath:
         self._depth = len(backend.domain) + 3
         # One object for each tail, however many Services have it as a key.
         self._tails = {tail: tail for tail in map(self._tail, _ABSENT_TYPES)}
-        self._srv_tail = self._tail(wire.SRV)
+        self._srv_tail = self._tail(numbers.SRV)
         self._packer = SubtreePacker(negatives, ttl, self._depth)
 
     def _tail(self, qtype: int) -> bytes:
@@ -86,15 +86,15 @@ class LeanPath:
             return None
         answer = packed.answer if packed.starts is None else packed.turned()
         if form < WITH_OPT:
-            option, limit = b"", wire.SMALLEST_PAYLOAD
+            option, limit = b"", numbers.SMALLEST_PAYLOAD
             reply = b"".join((message[:2], packed.heads[form], question, answer, packed.rest))
         else:
-            option, limit = _option(message, wire.HEADER_SIZE + len(question))
+            option, limit = _option(message, numbers.HEADER_SIZE + len(question))
             if not option:
                 return None
             reply = b"".join((message[:2], packed.heads[form], question, answer, packed.rest, option))
         if tcp or len(reply) > limit:
-            limit = wire.LARGEST_MESSAGE if tcp else limit
+            limit = numbers.LARGEST_MESSAGE if tcp else limit
             reply, cut = packed.fitted(answer, message[:2], form & 1, question, option, limit)
             if cut:
                 self._outcomes[Outcome.OVERFLOW if tcp else Outcome.TRUNCATED] += 1
@@ -144,7 +144,7 @@ class LeanPath:
             return self._made(subtree, lower[:service], lower, question)
         packed = self._nxdomain.get(name_octets)
         if packed is None:
-            packed = self._nxdomain[name_octets] = self._negatives.get(wire.NXDOMAIN, name_octets)
+            packed = self._nxdomain[name_octets] = self._negatives.get(numbers.NXDOMAIN, name_octets)
         return packed
 
     def _made(self, subtree: Subtree, head: bytes, lower: bytes, question: bytes) -> Packed | None:
@@ -193,5 +193,5 @@ def _option(message: bytes, after: int) -> tuple[bytes, int]:
     if options and not whole_options(message[after + 11 :]):
         return b"", 0
     payload = int.from_bytes(message[after + 3 : after + 5])
-    limit = min(max(payload, wire.SMALLEST_PAYLOAD), wire.LARGEST_UDP_PAYLOAD)
+    limit = min(max(payload, numbers.SMALLEST_PAYLOAD), numbers.LARGEST_UDP_PAYLOAD)
     return _OPTIONS[message[after + 7] >> 7], limit

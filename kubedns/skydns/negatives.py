@@ -5,9 +5,9 @@ of the question: their octets depend on where it begins there, and on the serial
 else.
 """
 
-from kubedns import wire
-from kubedns.names import Labels, to_wire
-from kubedns.query import Query
+from kubedns.dns import numbers
+from kubedns.dns.names import Labels, to_wire
+from kubedns.dns.query import Query
 from kubedns.skydns.answers import ZoneAnswers
 from kubedns.skydns.response import Packed, pack
 
@@ -38,5 +38,5 @@ class Negatives:
         head_octets = name_octets - self._domain_octets
         head = (b"?" * (head_octets - 1),) if head_octets else ()
         question = bytes(name_octets + 3) + b"\0\1"
-        query = Query(b"", 0, question, (*head, *self._domain), wire.A, wire.IN, None)
+        query = Query(b"", 0, question, (*head, *self._domain), numbers.A, numbers.IN, None)
         return pack(query, self._answers.negative(rcode))

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 
-from kubedns import wire
-from kubedns.names import to_text
-from kubedns.query import Query, parse_query
+from kubedns.dns import numbers
+from kubedns.dns.names import to_text
+from kubedns.dns.query import Query, parse_query
 
 _log = logging.getLogger(__name__)
 Reply = bytes | Awaitable[bytes | None] | None
@@ -40,5 +40,5 @@ def _line(message: bytes, tcp: bool, reply: bytes | None, seconds: float) -> Non
         else "no question"
     )
     said = f"rcode {reply[3] & 0xF}, {len(reply)} octets" if reply is not None else "nothing"
-    cut = ", truncated" if reply is not None and reply[2] << 8 & wire.TC else ""
+    cut = ", truncated" if reply is not None and reply[2] << 8 & numbers.TC else ""
     _log.debug("%s over %s: %s%s in %.3f ms", asked, "TCP" if tcp else "UDP", said, cut, seconds * 1000)

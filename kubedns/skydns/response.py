@@ -12,18 +12,18 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Final
 
-from kubedns import wire
-from kubedns.metrics import Outcome
-from kubedns.names import Labels, to_wire
-from kubedns.query import Query
-from kubedns.rejection import opt
+from kubedns.dns import numbers
+from kubedns.dns.error_reply import opt
+from kubedns.dns.names import Labels, to_wire
+from kubedns.dns.query import Query
 from kubedns.skydns.rrset import Rdata, RRset
+from kubedns.telemetry.counters import Outcome
 
 _LARGEST_POINTER = 0x3FFF
 _POINTER_OCTETS = 2
 _MOST_RECORDS: Final = 0xFFFF
 """What the count of a section can say; no message holds as many."""
-NAME_OF_QUESTION: Final = (0xC000 | wire.HEADER_SIZE).to_bytes(2)
+NAME_OF_QUESTION: Final = (0xC000 | numbers.HEADER_SIZE).to_bytes(2)
 """A pointer to the question's name."""
 WITH_OPT = 2
 Heads = tuple[bytes, bytes, bytes, bytes]
@@ -34,7 +34,7 @@ Heads = tuple[bytes, bytes, bytes, bytes]
 class Answer:
     """What a question gets.  `keep`: made from nothing but the names of the asked Service."""
 
-    rcode: int = wire.NOERROR
+    rcode: int = numbers.NOERROR
     authoritative: bool = True
     answer: list[RRset] = field(default_factory=list)
     authority: list[RRset] = field(default_factory=list)
@@ -48,9 +48,11 @@ def heads(flags: int, answers: int, authorities: int, additionals: int) -> Heads
 
     def head(rd: int, options: int) -> bytes:
         counts = (1, answers, authorities, additionals + options)
-        return (wire.QR | wire.RA | flags | rd).to_bytes(2) + b"".join(count.to_bytes(2) for count in counts)
+        return (numbers.QR | numbers.RA | flags | rd).to_bytes(2) + b"".join(
+            count.to_bytes(2) for count in counts
+        )
 
-    return head(0, 0), head(wire.RD, 0), head(0, 1), head(wire.RD, 1)
+    return head(0, 0), head(numbers.RD, 0), head(0, 1), head(numbers.RD, 1)
 
 
 class Packed:
@@ -109,7 +111,7 @@ class Packed:
     def message(self, query: Query, limit: int) -> tuple[bytes, bool]:
         """Return the response to one query, at most `limit` octets, and whether it was truncated."""
         option = opt(query.edns) if query.edns is not None else b""
-        rd = 1 if query.flags & wire.RD else 0
+        rd = 1 if query.flags & numbers.RD else 0
         return self.fitted(self.turned(), query.message_id, rd, query.question, option, limit)
 
     def fitted(
@@ -122,15 +124,15 @@ class Packed:
         """
         answers, authorities, additionals = self.counts
         flags, rest = self.flags, self.rest
-        room = limit - wire.HEADER_SIZE - len(question) - len(option)
+        room = limit - numbers.HEADER_SIZE - len(question) - len(option)
         if len(answer) + len(rest) > room:
             additionals, rest = 0, rest[: self.additional_at]
         if len(answer) + len(rest) > room:
-            flags, authorities, rest = flags | wire.TC, 0, b""
+            flags, authorities, rest = flags | numbers.TC, 0, b""
             answers, size = self._whole_records(room)
             answer = answer[:size]
         head = heads(flags, answers, authorities, additionals)[rd + (WITH_OPT if option else 0)]
-        return b"".join((message_id, head, question, answer, rest, option)), flags & wire.TC != 0
+        return b"".join((message_id, head, question, answer, rest, option)), flags & numbers.TC != 0
 
     def _whole_records(self, room: int) -> tuple[int, int]:
         """Return how many records from the turned answer's first on fit, and their octets."""
@@ -148,9 +150,9 @@ class Packed:
 
 def _outcome(rcode: int, answered: bool) -> int:
     """Return how an answer counts in the metrics."""
-    if rcode == wire.NOERROR:
+    if rcode == numbers.NOERROR:
         return Outcome.ANSWERED if answered else Outcome.NODATA
-    return {wire.NXDOMAIN: Outcome.NXDOMAIN, wire.REFUSED: Outcome.REFUSED}.get(rcode, Outcome.SERVFAIL)
+    return {numbers.NXDOMAIN: Outcome.NXDOMAIN, numbers.REFUSED: Outcome.REFUSED}.get(rcode, Outcome.SERVFAIL)
 
 
 def _lengths(starts: Sequence[int], end: int, turn: int) -> list[int]:
@@ -180,7 +182,7 @@ class _Packer:
     def __init__(self, query: Query, *, learn: bool) -> None:
         self._query = query
         self._learn = learn
-        self._position = wire.HEADER_SIZE + len(query.question)
+        self._position = numbers.HEADER_SIZE + len(query.question)
         self._class_wire = query.question[-2:]
         self._offsets: dict[Labels, int] | None = None
 
@@ -189,7 +191,7 @@ class _Packer:
         if self._offsets is None:
             self._offsets = {}
             if self._query.is_lower_case():
-                self._remember(self._query.labels, wire.HEADER_SIZE, len(self._query.labels))
+                self._remember(self._query.labels, numbers.HEADER_SIZE, len(self._query.labels))
         return self._offsets
 
     def _remember(self, labels: Labels, position: int, written: int) -> None:
@@ -243,7 +245,7 @@ class _Packer:
 def pack(query: Query, answer: Answer) -> Packed:
     """Pack an answer behind the question it belongs to."""
     packer = _Packer(query, learn=not answer.keep)
-    flags = answer.rcode | (wire.AA if answer.authoritative else 0)
+    flags = answer.rcode | (numbers.AA if answer.authoritative else 0)
     return Packed(
         flags,
         (packer.section(answer.answer), packer.section(answer.authority), packer.section(answer.additional)),

@@ -3,8 +3,8 @@
 from struct import pack
 from typing import Final, NamedTuple
 
-from kubedns import wire
-from kubedns.names import Labels, to_wire
+from kubedns.dns import numbers
+from kubedns.dns.names import Labels, to_wire
 
 SRV_PRIORITY: Final = 10
 
@@ -38,11 +38,11 @@ def srv_rdata(weight: int, port: int, target: Labels, priority: int = SRV_PRIORI
 
 def txt_rrset(owner: Labels, ttl: int, text: bytes) -> RRset:
     """Return a TXT record of one character-string, cut to 255 octets."""
-    return RRset(owner, wire.TXT, ttl, ((bytes((min(len(text), 255),)) + text[:255],),))
+    return RRset(owner, numbers.TXT, ttl, ((bytes((min(len(text), 255),)) + text[:255],),))
 
 
 def soa_rrset(owner: Labels, zone: Labels, ttl: int, serial: int, minimum: int) -> RRset:
     """Return the SOA of `zone` with the original's timers; `owner` may be a reverse name of ours."""
     timers = b"".join(number.to_bytes(4) for number in (serial & 0xFFFFFFFF, 28800, 7200, 604800, minimum))
     rdata: Rdata = ((b"ns", b"dns", *zone), (b"hostmaster", *zone), timers)
-    return RRset(owner, wire.SOA, ttl, (rdata,))
+    return RRset(owner, numbers.SOA, ttl, (rdata,))

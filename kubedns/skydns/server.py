@@ -10,22 +10,22 @@ from collections.abc import Awaitable
 from time import perf_counter
 from typing import Final, Protocol
 
-from kubedns import wire
 from kubedns.backend import Backend
-from kubedns.metrics import Outcome, ServerCounters, SystemCounters
-from kubedns.names import IN_ADDR_ARPA, IP6_ARPA, Labels
-from kubedns.query import Query, Rejected, parse_query
-from kubedns.rejection import rejection
-from kubedns.resolution import Resolution
+from kubedns.dns import numbers
+from kubedns.dns.error_reply import rejection
+from kubedns.dns.names import IN_ADDR_ARPA, IP6_ARPA, Labels
+from kubedns.dns.query import Query, Rejected, parse_query
+from kubedns.dns.records import Resolution
 from kubedns.skydns.answers import ZoneAnswers
 from kubedns.skydns.chain import Chain
 from kubedns.skydns.chaos import chaos_text
 from kubedns.skydns.lean import LeanPath
 from kubedns.skydns.negatives import Negatives
 from kubedns.skydns.response import Answer, Packed, pack
+from kubedns.telemetry.counters import Outcome, ServerCounters, SystemCounters
 
 _log = logging.getLogger(__name__)
-_REFUSED_TYPES: Final = frozenset((wire.ANY, wire.AXFR, wire.IXFR))
+_REFUSED_TYPES: Final = frozenset((numbers.ANY, numbers.AXFR, numbers.IXFR))
 _LONGEST_CHAIN_SECONDS: Final = 2.0
 """How long a client waits for an alias that leads out of the zone, as for any forwarded question."""
 
@@ -75,7 +75,7 @@ class Server:
             return self._full(message, tcp)
         except Exception:  # noqa: BLE001 - a fault of ours must not cost anybody else an answer
             _log.exception("cannot answer %s", message[:300].hex())
-            return rejection(Rejected(message[:2], int.from_bytes(message[2:4]), wire.SERVFAIL))
+            return rejection(Rejected(message[:2], int.from_bytes(message[2:4]), numbers.SERVFAIL))
 
     def respond_tcp(self, message: bytes, tcp: bool = True) -> Reply:
         """Answer one message that came over TCP, and time it; UDP times whole batches."""
@@ -91,10 +91,12 @@ class Server:
             return None
         if isinstance(query, Rejected):
             return self._reject(query)
-        if query.qclass != wire.IN or query.qtype in _REFUSED_TYPES:
-            chaos = query.qclass == wire.CH
+        if query.qclass != numbers.IN or query.qtype in _REFUSED_TYPES:
+            chaos = query.qclass == numbers.CH
             answer = (
-                chaos_text(query.labels, query.qtype) if chaos else Answer(wire.REFUSED, authoritative=False)
+                chaos_text(query.labels, query.qtype)
+                if chaos
+                else Answer(numbers.REFUSED, authoritative=False)
             )
             return self._finish(query, pack(query, answer), self._auth, tcp)
         if self._answers.owns(query.labels):
@@ -114,7 +116,7 @@ class Server:
         if isinstance(answer, Chain):
             return self._follow(query, answer, tcp)
         self._counters.misses += 1
-        if not answer.answer and answer.rcode in (wire.NOERROR, wire.NXDOMAIN):
+        if not answer.answer and answer.rcode in (numbers.NOERROR, numbers.NXDOMAIN):
             packed = self._negatives.get(answer.rcode, len(query.name_wire) - 1)
         else:
             packed = pack(query, answer)
@@ -153,11 +155,13 @@ class Server:
         return self._finish(query, pack(query, answer), system, tcp)
 
     def _refuse(self, query: Query, system: SystemCounters, tcp: bool) -> bytes:
-        return self._finish(query, pack(query, Answer(wire.REFUSED, authoritative=False)), system, tcp)
+        return self._finish(query, pack(query, Answer(numbers.REFUSED, authoritative=False)), system, tcp)
 
     def _reject(self, rejected: Rejected) -> bytes:
         reply = rejection(rejected)
-        self._auth.count(Outcome.SERVFAIL if rejected.rcode == wire.SERVFAIL else Outcome.REFUSED, len(reply))
+        self._auth.count(
+            Outcome.SERVFAIL if rejected.rcode == numbers.SERVFAIL else Outcome.REFUSED, len(reply)
+        )
         return reply
 
     def _finish(self, query: Query, packed: Packed, system: SystemCounters, tcp: bool) -> bytes:

@@ -9,9 +9,9 @@ Source: as for `answers` and `response`.
 from struct import pack
 from typing import Final
 
-from kubedns import wire
 from kubedns.backend import Subtree
-from kubedns.names import Labels
+from kubedns.dns import numbers
+from kubedns.dns.names import Labels
 from kubedns.skydns.negatives import Negatives
 from kubedns.skydns.response import NAME_OF_QUESTION, Packed
 from kubedns.skydns.rrset import SRV_PRIORITY
@@ -30,9 +30,9 @@ class SubtreePacker:
         self._depth = depth
         self._address_heads = {
             rtype.to_bytes(2): (octets, _head(rtype, ttl) + octets.to_bytes(2))
-            for rtype, octets in wire.ADDRESS_OCTETS.items()
+            for rtype, octets in numbers.ADDRESS_OCTETS.items()
         }
-        self._srv_head = NAME_OF_QUESTION + _head(wire.SRV, ttl)
+        self._srv_head = NAME_OF_QUESTION + _head(numbers.SRV, ttl)
 
     def addresses(self, subtree: Subtree, head: bytes, question: bytes) -> Packed | None:
         """Pack the A or AAAA records of a Service, or of the one label of `head` below it."""
@@ -43,9 +43,9 @@ class SubtreePacker:
         if found is None:
             return None
         if not found:
-            return self._negatives.get(wire.NOERROR, len(question) - TYPE_AND_CLASS - 1)
+            return self._negatives.get(numbers.NOERROR, len(question) - TYPE_AND_CLASS - 1)
         record = NAME_OF_QUESTION + record
-        return Packed(wire.AA, ([record + address for address in found], (), ()), turns=True)
+        return Packed(numbers.AA, ([record + address for address in found], (), ()), turns=True)
 
     def srv(self, subtree: Subtree, head: bytes, question: bytes) -> Packed | None:
         """Pack the SRV records of a port, whose labels below the Service's name are `head`."""
@@ -53,7 +53,7 @@ class SubtreePacker:
         if found is None or len(found) > _MOST_TARGETS:
             return None
         service = question[len(head) : -TYPE_AND_CLASS]
-        at = (0xC000 | wire.HEADER_SIZE + len(head)).to_bytes(2)
+        at = (0xC000 | numbers.HEADER_SIZE + len(head)).to_bytes(2)
         weight = 100 // len(found)
         records: dict[bytes, None] = {}
         names: dict[bytes, bytes] = {}
@@ -69,7 +69,7 @@ class SubtreePacker:
             for octets, record in self._address_heads.values()
             for address in subtree.addresses(label, octets) or ()
         ]
-        return Packed(wire.AA, (list(records), (), additional), turns=True)
+        return Packed(numbers.AA, (list(records), (), additional), turns=True)
 
 
 def path_of(head: bytes) -> Labels:
@@ -86,4 +86,4 @@ def path_of(head: bytes) -> Labels:
 
 def _head(rtype: int, ttl: int) -> bytes:
     """Return type, class and TTL of a record."""
-    return pack("!HHI", rtype, wire.IN, ttl)
+    return pack("!HHI", rtype, numbers.IN, ttl)

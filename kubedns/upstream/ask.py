@@ -15,10 +15,9 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Final
 
-from kubedns import wire
-from kubedns.shared.exchange import is_reply_to
+from kubedns.dns import numbers
+from kubedns.dns.message import Verdict, bare, is_reply_to, is_well_formed, verdict
 from kubedns.shared.tasks import spawn
-from kubedns.upstream.message import Verdict, bare, is_well_formed, verdict
 from kubedns.upstream.servers import Upstream
 
 _MOST_STRAYS: Final = 16
@@ -89,7 +88,7 @@ class Ask:
     def _readable(self) -> None:
         while self._socket is not None:
             try:
-                datagram = self._socket.recv(wire.LARGEST_MESSAGE)
+                datagram = self._socket.recv(numbers.LARGEST_MESSAGE)
             except BlockingIOError:
                 return
             except OSError as error:

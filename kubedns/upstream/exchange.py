@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import Final
 
+from kubedns.dns.message import Verdict
 from kubedns.upstream.ask import Ask
-from kubedns.upstream.message import Verdict
 from kubedns.upstream.servers import Upstream
 
 BUDGET_SECONDS: Final = 1.9

@@ -15,17 +15,16 @@ import resource
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kubedns import wire
-from kubedns.metrics import Outcome, SystemCounters
-from kubedns.names import LONGEST_NAME, Labels, to_wire
-from kubedns.query import Edns, Query, Rejected, parse_query
-from kubedns.rejection import opt, rejection
-from kubedns.resolution import UNRESOLVED, Resolution
+from kubedns.dns import message as upstream
+from kubedns.dns import numbers
+from kubedns.dns.error_reply import opt, rejection
+from kubedns.dns.names import LONGEST_NAME, Labels, to_wire
+from kubedns.dns.query import Edns, Query, Rejected, parse_query
+from kubedns.dns.records import UNRESOLVED, Resolution, resolution
 from kubedns.shared.servers import ServerAddress
 from kubedns.shared.tasks import cancel, spawn
-from kubedns.upstream import message as upstream
+from kubedns.telemetry.counters import Outcome, SystemCounters
 from kubedns.upstream.exchange import Exchange
-from kubedns.upstream.records import resolution
 from kubedns.upstream.servers import Endpoint, Routes, Upstream, in_order, make_upstreams, stub_setting
 
 MOST_IN_FLIGHT: Final = 1000
@@ -33,11 +32,11 @@ MOST_IN_FLIGHT: Final = 1000
 
 _FILES_PER_QUESTION: Final = 4
 _LONGEST_LABEL = 63
-_IN_CLASS = wire.IN.to_bytes(2)
+_IN_CLASS = numbers.IN.to_bytes(2)
 _OUTCOMES: Final = {
-    wire.NOERROR: Outcome.ANSWERED,
-    wire.NXDOMAIN: Outcome.NXDOMAIN,
-    wire.REFUSED: Outcome.REFUSED,
+    numbers.NOERROR: Outcome.ANSWERED,
+    numbers.NXDOMAIN: Outcome.NXDOMAIN,
+    numbers.REFUSED: Outcome.REFUSED,
 }
 
 
@@ -96,7 +95,7 @@ class Forwarder:
         self._in_flight = {}
 
     async def forward(
-        self, query: bytes, labels: Labels, *, tcp: bool, limit: int = wire.LARGEST_MESSAGE
+        self, query: bytes, labels: Labels, *, tcp: bool, limit: int = numbers.LARGEST_MESSAGE
     ) -> bytes | None:
         """Return the reply to a client's query, at most `limit` octets of it.
 
@@ -112,7 +111,7 @@ class Forwarder:
         system, servers = self._routes.route(labels)
         found = await self._ask(query, end, servers, tcp=tcp)
         if found is None:
-            reply = _error(query, wire.SERVFAIL)
+            reply = _error(query, numbers.SERVFAIL)
         elif not upstream.has_question(found):
             reply = _error(query, upstream.rcode(found))
         else:
@@ -131,11 +130,11 @@ class Forwarder:
             return UNRESOLVED
         _, servers = self._routes.route(labels)
         question = name + qtype.to_bytes(2) + _IN_CLASS
-        end = wire.HEADER_SIZE + len(question)
+        end = numbers.HEADER_SIZE + len(question)
         plain = b"\0\0\1\0\0\1\0\0\0\0\0\0" + question
-        extended = plain[:11] + b"\1" + question + opt(Edns(wire.LARGEST_UDP_PAYLOAD, do=False))
+        extended = plain[:11] + b"\1" + question + opt(Edns(numbers.LARGEST_UDP_PAYLOAD, do=False))
         reply = await self._ask(extended, end, servers, tcp=False)
-        if reply is not None and upstream.rcode(reply) in (wire.FORMERR, wire.NOTIMP):
+        if reply is not None and upstream.rcode(reply) in (numbers.FORMERR, numbers.NOTIMP):
             reply = await self._ask(plain, end, servers, tcp=False)  # RFC 6891 7: it knows no EDNS
         if reply is None or upstream.is_truncated(reply):
             return UNRESOLVED

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, Final
 
-from kubedns.names import Labels, to_text
+from kubedns.dns.names import Labels, to_text
 from kubedns.shared.servers import ServerAddress
 from kubedns.upstream.streams import IdleStreams
 

@@ -9,10 +9,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from kubedns import wire
 from kubedns.backend import Backend, BackendError
-from kubedns.names import Labels, address_text, parse_domain
-from kubedns.resolution import Resolution
+from kubedns.dns import numbers
+from kubedns.dns.names import Labels, address_text, parse_domain
+from kubedns.dns.records import Resolution
 from kubedns.shared.servers import ServerAddress
 
 _log = logging.getLogger(__name__)
@@ -50,12 +50,12 @@ class StubServers:
         if labels[-len(domain) :] == domain:
             packed = self._own(labels)
         else:
-            said = [await self._resolve(labels, qtype) for qtype in (wire.A, wire.AAAA)]
+            said = [await self._resolve(labels, qtype) for qtype in (numbers.A, numbers.AAAA)]
             packed = [
                 record.rdata
                 for each in said
                 for record in each.records
-                if record.rtype in (wire.A, wire.AAAA)
+                if record.rtype in (numbers.A, numbers.AAAA)
             ]
         return sorted(address_text(address) for address in packed if len(address) in (4, 16))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubedns.backend import MOST_RECORDS, BackendError, ServiceRecord
-from kubedns.names import Labels, address_of_reverse, pod_address, to_wire
+from kubedns.dns.names import Labels, address_of_reverse, pod_address, to_wire
 from kubedns.objects import Endpoint, EndpointSlice, Key, Service, Sink, Topology
 from kubedns.zone import generate
 from kubedns.zone.dump import dump

@@ -8,7 +8,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from heapq import merge
 from typing import Final
 
-from kubedns.names import address_text, to_text
+from kubedns.dns.names import address_text, to_text
 from kubedns.zone.treecache import Entries, Entry, Node
 
 _SORTED_AT_ONCE: Final = 1000

@@ -9,7 +9,7 @@ that endpoint's.
 
 from collections.abc import Mapping
 
-from kubedns.names import LONGEST_NAME, Labels, parse_domain, to_wire
+from kubedns.dns.names import LONGEST_NAME, Labels, parse_domain, to_wire
 from kubedns.objects import Topology
 
 

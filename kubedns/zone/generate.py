@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from itertools import count
 from typing import Final
 
-from kubedns.names import Labels, address_text, pack_address, parse_domain, record_label
+from kubedns.dns.names import Labels, address_text, pack_address, parse_domain, record_label
 from kubedns.objects import EndpointSlice, Port, Service
 from kubedns.zone.treecache import Entry, Made, Node
 

@@ -8,7 +8,7 @@ keeps those without one out, so that a StatefulSet's pod has the one name that p
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kubedns.names import Labels, address_text, record_label
+from kubedns.dns.names import Labels, address_text, record_label
 from kubedns.objects import Endpoint, Key, Service
 
 

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Final
 
 from kubedns.backend import ServiceRecord
-from kubedns.names import Labels
+from kubedns.dns.names import Labels
 
 WILDCARD = b"*"
 MOST_NODES: Final = 1024

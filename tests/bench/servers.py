@@ -17,7 +17,7 @@ from typing import Final
 
 import yaml
 
-from kubedns.names import record_label
+from kubedns.dns.names import record_label
 from tests.bench.api import answer, ask
 from tests.bench.cluster import Cluster, cluster_ip, pod_ip
 from tests.bench.machine import OTHER_CORE, ROOT, SERVER_CORE, WITH_PRIORITY, BenchError, Program, answers

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from kubedns.metrics import ServerCounters
-from kubedns.names import Labels
+from kubedns.dns.names import Labels
 from kubedns.shared.servers import ServerAddress
 from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.server import Server
+from kubedns.telemetry.counters import ServerCounters
 from kubedns.transport.tcp import TcpServer
 from kubedns.transport.udp import UdpServer
 from kubedns.upstream.forward import Forwarder

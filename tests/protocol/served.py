@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from kubedns.backend import Backend
-from kubedns.metrics import ServerCounters
-from kubedns.names import Labels, to_wire
-from kubedns.query import Query, parse_query
-from kubedns.resolution import Resolution, UpstreamRecord
+from kubedns.dns.names import Labels, to_wire
+from kubedns.dns.query import Query, parse_query
+from kubedns.dns.records import Resolution, UpstreamRecord
 from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.server import Server
+from kubedns.telemetry.counters import ServerCounters
 from tests.protocol.oracle import Rr
 
 _RCODES = {"NOERROR": 0, "SERVFAIL": 2, "NXDOMAIN": 3, "REFUSED": 5}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from healthz.options import FLAGS as HEALTHZ_FLAGS
-from kubedns.options import FLAGS as KUBEDNS_FLAGS
+from kubedns.config.options import FLAGS as KUBEDNS_FLAGS
 from kubedns.shared.flags import Flag
 from nanny.options import FLAGS as NANNY_FLAGS
 

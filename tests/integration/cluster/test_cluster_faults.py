@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kubedns.names import pack_address
+from kubedns.dns.names import pack_address
 from tests.integration.cluster.fakeapi import endpoint_slice, fake_api, refuse, service
 from tests.integration.cluster.faultproxy import fault_proxy
 from tests.integration.cluster.watching import watching

@@ -7,7 +7,7 @@ from functools import partial
 import orjson
 import pytest
 
-from kubedns.names import pack_address
+from kubedns.dns.names import pack_address
 from tests.integration.cluster.fakeapi import (
     HEADLESS,
     Exchange,

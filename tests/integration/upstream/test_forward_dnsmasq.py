@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from kubedns.metrics import SystemCounters
-from kubedns.query import Query, parse_query
+from kubedns.dns.query import Query, parse_query
 from kubedns.shared.servers import ServerAddress
+from kubedns.telemetry.counters import SystemCounters
 from kubedns.transport.tcp import TcpServer
 from kubedns.upstream.forward import Forwarder
 from tests.ports import free_port

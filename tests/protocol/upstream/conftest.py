@@ -10,8 +10,8 @@ import dns.rcode
 import dns.rrset
 import pytest
 
-from kubedns.metrics import SystemCounters
 from kubedns.shared.servers import ServerAddress
+from kubedns.telemetry.counters import SystemCounters
 from kubedns.upstream.forward import Forwarder
 from tests.ports import free_port, port_for_both
 

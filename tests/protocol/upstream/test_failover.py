@@ -9,7 +9,7 @@ import dns.message
 import dns.rcode
 import pytest
 
-from kubedns.metrics import Outcome
+from kubedns.telemetry.counters import Outcome
 from kubedns.upstream.forward import Forwarder
 
 NAME = "www.example.org."

@@ -10,9 +10,9 @@ import dns.message
 import dns.rcode
 import dns.rdatatype
 
-from kubedns.metrics import Outcome
-from kubedns.names import Labels
+from kubedns.dns.names import Labels
 from kubedns.shared.servers import ServerAddress
+from kubedns.telemetry.counters import Outcome
 from kubedns.upstream.forward import Forwarder
 
 NAME = "www.Example.org."

@@ -5,8 +5,8 @@ import dns.message
 import dns.rcode
 import dns.rdatatype
 
-from kubedns.names import to_wire
-from kubedns.resolution import UNRESOLVED, UpstreamRecord
+from kubedns.dns.names import to_wire
+from kubedns.dns.records import UNRESOLVED, UpstreamRecord
 
 LABELS = (b"db", b"corp", b"test")
 SOA = ("corp.test.", 60, "IN", "SOA", "ns.corp.test. admin.corp.test. 1 2 3 4 5")

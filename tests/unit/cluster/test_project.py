@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kubedns.cluster import project
 from kubedns.cluster.project import MalformedError
-from kubedns.names import pack_address
+from kubedns.dns.names import pack_address
 from kubedns.objects import Endpoint, EndpointSlice, Port, Service
 
 DATA = Path(__file__).parents[2] / "data" / "apiserver"

@@ -14,10 +14,10 @@ from kubedns.cluster.errors import ApiError, Fault
 from kubedns.cluster.listing import MOST_PAGES
 from kubedns.cluster.reflector import Reflector
 from kubedns.cluster.resources import SERVICES, Request, Selection
-from kubedns.cluster.statistics import ResourceStatistics
-from kubedns.names import pack_address
+from kubedns.dns.names import pack_address
 from kubedns.objects import Service
 from kubedns.shared.tasks import cancel, spawn
+from kubedns.telemetry.watches import ResourceStatistics
 from tests.unit.cluster.scriptedapi import (
     RecordingSink,
     ScriptedApi,

@@ -5,8 +5,8 @@ import pytest
 
 from kubedns.cluster.delivery import Change
 from kubedns.cluster.sliceunion import HELD_AT_MOST, LINGER, Side, SliceUnion
-from kubedns.cluster.statistics import ResourceStatistics
 from kubedns.objects import EndpointSlice
+from kubedns.telemetry.watches import ResourceStatistics
 from tests.unit.cluster.scriptedapi import RecordingSink
 from tests.unit.cluster.virtualtime import run_virtual
 

@@ -4,10 +4,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from kubedns import wire
-from kubedns.names import Labels
-from kubedns.query import Query, parse_query
-from kubedns.rejection import rejection
+from kubedns.dns import numbers
+from kubedns.dns.error_reply import rejection
+from kubedns.dns.names import Labels
+from kubedns.dns.query import Query, parse_query
 from kubedns.skydns.response import Answer, pack
 from kubedns.skydns.rrset import RRset, address_rrset, name_rrset, srv_rdata, txt_rrset
 from tests.protocol.reading import ask, read
@@ -24,7 +24,7 @@ def parsed(message: bytes) -> Query:
 
 
 def addresses(owner: Labels, count: int) -> RRset:
-    return address_rrset(owner, wire.A, 30, tuple(bytes((10, 0, n // 256, n % 256)) for n in range(count)))
+    return address_rrset(owner, numbers.A, 30, tuple(bytes((10, 0, n // 256, n % 256)) for n in range(count)))
 
 
 @settings(deadline=None)
@@ -39,9 +39,10 @@ def test_any_answer_reads_back_as_it_was(owners, targets, mixed, keep):
     name = b".".join(owners[0]).decode()
     message = ask(name.upper() if mixed else name, "A")
     chain = [
-        name_rrset(owner, wire.CNAME, 30, (target,)) for owner, target in zip(owners, targets, strict=False)
+        name_rrset(owner, numbers.CNAME, 30, (target,))
+        for owner, target in zip(owners, targets, strict=False)
     ]
-    srv = RRset(owners[-1], wire.SRV, 30, (srv_rdata(5, 80, targets[0]),))
+    srv = RRset(owners[-1], numbers.SRV, 30, (srv_rdata(5, 80, targets[0]),))
     answer = Answer(
         answer=chain, authority=[srv], additional=[addresses(target, 2) for target in targets], keep=keep
     )
@@ -75,7 +76,7 @@ def test_records_of_different_sizes_are_cut_at_whole_records_wherever_they_begin
     message = ask("web.shop.svc.cluster.local", "SRV")
     query = parsed(message)
     rdatas = tuple(srv_rdata(1, 80, (b"x" * (n % 50 + 1), *SHOP)) for n in range(40))
-    packed = pack(query, Answer(answer=[RRset((b"web", *SHOP), wire.SRV, 30, rdatas)], keep=True))
+    packed = pack(query, Answer(answer=[RRset((b"web", *SHOP), numbers.SRV, 30, rdatas)], keep=True))
     for _ in range(45):
         octets, truncated = packed.message(query, 512)
         assert truncated
@@ -86,7 +87,7 @@ def test_additional_records_go_first_and_silently():
     message = ask("web.shop.svc.cluster.local", "SRV", payload=512)
     query = parsed(message)
     answer = Answer(
-        answer=[RRset((b"web", *SHOP), wire.SRV, 30, (srv_rdata(1, 80, (b"a", *SHOP)),))],
+        answer=[RRset((b"web", *SHOP), numbers.SRV, 30, (srv_rdata(1, 80, (b"a", *SHOP)),))],
         additional=[addresses((b"a", *SHOP), 100)],
     )
     octets, truncated = pack(query, answer).message(query, 512)
@@ -125,4 +126,4 @@ def test_rejection_has_the_question_where_there_was_one():
     assert not isinstance(rejected, Query)
     octets = rejection(rejected)
     assert octets[12:] == message[12:-11]
-    assert octets[3] & 0xF == wire.FORMERR
+    assert octets[3] & 0xF == numbers.FORMERR

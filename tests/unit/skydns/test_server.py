@@ -6,11 +6,11 @@ import logging
 import pytest
 
 from kubedns.backend import BackendError
-from kubedns.metrics import Outcome, ServerCounters
+from kubedns.dns.records import Resolution, UpstreamRecord
 from kubedns.objects import Service, Topology
-from kubedns.resolution import Resolution, UpstreamRecord
 from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.server import Server
+from kubedns.telemetry.counters import Outcome, ServerCounters
 from kubedns.zone.clusterzone import ClusterZone
 from tests.protocol.oracle import Rr
 from tests.protocol.reading import ask, read

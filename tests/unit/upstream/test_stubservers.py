@@ -3,10 +3,10 @@
 import logging
 from typing import Any
 
-from kubedns import wire
-from kubedns.names import Labels, pack_address, parse_domain
+from kubedns.dns import numbers
+from kubedns.dns.names import Labels, pack_address, parse_domain
+from kubedns.dns.records import UNRESOLVED, Resolution, UpstreamRecord
 from kubedns.objects import Endpoint, EndpointSlice, Service
-from kubedns.resolution import UNRESOLVED, Resolution, UpstreamRecord
 from kubedns.shared.servers import ServerAddress
 from kubedns.upstream.stubservers import StubServers, has_names, only_addresses
 from kubedns.zone.clusterzone import ClusterZone
@@ -24,9 +24,9 @@ class Upstream:
     async def resolve(self, labels: Labels, qtype: int) -> Resolution:
         self.asked.append((labels, qtype))
         address = self.known.get(labels)
-        if address is None or qtype != wire.A:
+        if address is None or qtype != numbers.A:
             return UNRESOLVED
-        return Resolution(0, (UpstreamRecord(labels, wire.A, 300, pack_address(address)),))
+        return Resolution(0, (UpstreamRecord(labels, numbers.A, 300, pack_address(address)),))
 
 
 def zone_with_name_server() -> ClusterZone:

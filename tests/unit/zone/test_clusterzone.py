@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from kubedns.names import reverse_labels
+from kubedns.dns.names import reverse_labels
 from kubedns.objects import Endpoint, EndpointSlice, Port, Service
 from kubedns.zone.clusterzone import ClusterZone
 

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from kubedns.names import pack_address, parse_domain
+from kubedns.dns.names import pack_address, parse_domain
 from kubedns.objects import Endpoint, EndpointSlice, Port, Service
 from kubedns.zone import generate
 from kubedns.zone.clusterzone import ClusterZone

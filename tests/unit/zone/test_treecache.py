@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kubedns.backend import ServiceRecord
-from kubedns.names import Labels
+from kubedns.dns.names import Labels
 from kubedns.zone.dump import dump
 from kubedns.zone.treecache import MOST_NODES, Entry, Node, TooManyNamesError, TreeCache
 

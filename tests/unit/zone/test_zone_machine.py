@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from kubedns.names import address_text, reverse_labels
+from kubedns.dns.names import address_text, reverse_labels
 from kubedns.objects import Key, Topology
 from kubedns.zone.clusterzone import ClusterZone
 from tests.protocol.oracle import DOMAIN, NEGATIVE_TTL, SOA_TTL, TTL, Oracle, Rr, Verdict

@@ -9,14 +9,19 @@ import enum
 import struct
 from typing import NamedTuple
 
-from kubedns import wire
-from kubedns.shared.message import MalformedMessage
+from kubedns.dns import numbers
 
 _LONGEST_LABEL = 63
 _POINTER = 0xC0
 _FIXED = struct.Struct("!HHIH")
 _COUNTS = struct.Struct("!HHHH")
 _EMPTY_OPT_OCTETS = 11
+_WITHOUT_QUESTION = {numbers.FORMERR, numbers.SERVFAIL, numbers.NOTIMP, numbers.REFUSED}
+"""Servers send these without repeating the question."""
+
+
+class MalformedMessage(Exception):  # noqa: N818 - the name of what it is, a FORMERR
+    """The octets are no DNS message; the text says where they cease to be one."""
 
 
 class Record(NamedTuple):
@@ -56,9 +61,9 @@ class Verdict(enum.Enum):
 
 def question_end(query: bytes) -> int | None:
     """Return the offset after the question of a query, None unless it has exactly one, well formed."""
-    if len(query) < wire.HEADER_SIZE or query[4:6] != b"\0\1":
+    if len(query) < numbers.HEADER_SIZE or query[4:6] != b"\0\1":
         return None
-    offset = wire.HEADER_SIZE
+    offset = numbers.HEADER_SIZE
     while offset < len(query) and (length := query[offset]):
         if length > _LONGEST_LABEL:
             return None
@@ -123,7 +128,7 @@ def rcode(message: bytes) -> int:
 
 def is_truncated(message: bytes) -> bool:
     """Whether TC is set."""
-    return bool(flags(message) & wire.TC)
+    return bool(flags(message) & numbers.TC)
 
 
 def has_question(reply: bytes) -> bool:
@@ -141,7 +146,7 @@ def verdict(reply: bytes, start: int) -> Verdict:
         found = sections(reply, start)
     except MalformedMessage:
         return Verdict.MALFORMED
-    if rcode(reply) in (wire.SERVFAIL, wire.REFUSED) or _is_lame(reply, found):
+    if rcode(reply) in (numbers.SERVFAIL, numbers.REFUSED) or _is_lame(reply, found):
         return Verdict.UNWELCOME
     return Verdict.ANSWER
 
@@ -149,11 +154,11 @@ def verdict(reply: bytes, start: int) -> Verdict:
 def _is_lame(reply: bytes, found: Sections) -> bool:
     """Whether a server that neither owns the name nor recurses points elsewhere (RFC 1912 2.8)."""
     return (
-        not flags(reply) & (wire.AA | wire.RA)
-        and rcode(reply) == wire.NOERROR
+        not flags(reply) & (numbers.AA | numbers.RA)
+        and rcode(reply) == numbers.NOERROR
         and not found.answer
-        and any(record.rtype == wire.NS for record in found.authority)
-        and not any(record.rtype == wire.SOA for record in found.authority)
+        and any(record.rtype == numbers.NS for record in found.authority)
+        and not any(record.rtype == numbers.SOA for record in found.authority)
     )
 
 
@@ -162,7 +167,7 @@ def reply_for(query: bytes, end: int, reply: bytes) -> bytes:
 
     `end` is where the question ends in both.
     """
-    return query[:2] + reply[2 : wire.HEADER_SIZE] + query[wire.HEADER_SIZE : end] + reply[end:]
+    return query[:2] + reply[2 : numbers.HEADER_SIZE] + query[numbers.HEADER_SIZE : end] + reply[end:]
 
 
 def cut(reply: bytes, end: int, limit: int) -> bytes:
@@ -177,7 +182,7 @@ def cut(reply: bytes, end: int, limit: int) -> bytes:
         found = sections(reply, end)
     except MalformedMessage:
         return bare(reply, end)
-    opts = (r for r in found.additional if r.rtype == wire.OPT and not reply[r.start])
+    opts = (r for r in found.additional if r.rtype == numbers.OPT and not reply[r.start])
     opt = next((reply[record.start : record.end] for record in opts), b"")
     if opt and end + len(opt) > limit:
         opt = opt[: _EMPTY_OPT_OCTETS - 2] + b"\0\0"  # without its options
@@ -186,12 +191,35 @@ def cut(reply: bytes, end: int, limit: int) -> bytes:
     authority = [record for record in found.authority if record.end <= room]
     last = max((record.end for record in (*answer[-1:], *authority[-1:])), default=end)
     whole = len(answer) == len(found.answer) and len(authority) == len(found.authority)
-    head = flags(reply) | (0 if whole else wire.TC)
+    head = flags(reply) | (0 if whole else numbers.TC)
     counts = _COUNTS.pack(1, len(answer), len(authority), 1 if opt else 0)
-    return reply[:2] + head.to_bytes(2) + counts + reply[wire.HEADER_SIZE : last] + opt
+    return reply[:2] + head.to_bytes(2) + counts + reply[numbers.HEADER_SIZE : last] + opt
 
 
 def bare(reply: bytes, end: int) -> bytes:
     """Return header and question of a reply, with TC set."""
-    head = (flags(reply) | wire.TC).to_bytes(2)
-    return reply[:2] + head + _COUNTS.pack(1, 0, 0, 0) + reply[wire.HEADER_SIZE : end]
+    head = (flags(reply) | numbers.TC).to_bytes(2)
+    return reply[:2] + head + _COUNTS.pack(1, 0, 0, 0) + reply[numbers.HEADER_SIZE : end]
+
+
+def is_reply_to(reply_wire: bytes, query_wire: bytes) -> bool:
+    """Whether a message answers a query: ID, QR, OPCODE and question, its name without case.
+
+    `query_wire` has one question, which begins right after the header and is not compressed.
+    A FORMERR, SERVFAIL, NOTIMP or REFUSED may come without a question (RFC 1035 leaves it open).
+    """
+    if len(reply_wire) < numbers.HEADER_SIZE or reply_wire[:2] != query_wire[:2]:
+        return False
+    if not reply_wire[2] & 0x80 or (reply_wire[2] ^ query_wire[2]) & 0x78:
+        return False
+    if reply_wire[4:6] == b"\0\0":
+        return reply_wire[3] & 0x0F in _WITHOUT_QUESTION
+    end = numbers.HEADER_SIZE
+    while query_wire[end]:
+        end += 1 + query_wire[end]
+    end += 1
+    return (
+        reply_wire[4:6] == b"\0\1"
+        and reply_wire[numbers.HEADER_SIZE : end].lower() == query_wire[numbers.HEADER_SIZE : end].lower()
+        and reply_wire[end : end + 4] == query_wire[end : end + 4]
+    )

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kubedns.names import parse_domain
-from kubedns.settings import InForce, Settings
+from kubedns.config.settings import InForce, Settings
+from kubedns.dns.names import parse_domain
 from kubedns.shared.servers import ServerAddress
 
 FLAG, RESOLV, KEY = (ServerAddress(f"192.0.2.{last}") for last in (1, 2, 3))

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from kubedns.names import (
+from kubedns.dns.names import (
     address_of_reverse,
     address_text,
     pack_address,

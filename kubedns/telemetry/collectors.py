@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from kubedns.metrics import CAUSES, Histogram, ServerCounters
+from kubedns.telemetry.counters import CAUSES, Histogram, ServerCounters
 
 
 class ServerCollector(Collector):

@@ -10,7 +10,8 @@ from typing import Any
 import dnslib
 import pytest
 
-from kubedns.shared.exchange import DNSExchangeError, DNSTimeout, exchange, is_reply_to, server_text
+from kubedns.dns.client import DNSExchangeError, DNSTimeout, exchange, server_text
+from kubedns.dns.message import is_reply_to
 from tests.ports import free_port, port_for_both
 
 Script = Callable[[bytes], list[bytes]]

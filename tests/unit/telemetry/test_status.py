@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, HistogramMetricFam
 from prometheus_client.registry import Collector
 
 from kubedns.shared.web import serve
-from kubedns.status import metrics_app, status_app
+from kubedns.telemetry.status import metrics_app, status_app
 
 
 @pytest.fixture

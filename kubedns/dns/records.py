@@ -6,13 +6,12 @@ linear in the message.  Source: RFC 1035 4.1.4, RFC 3597 4 (the types whose name
 """
 
 import struct
+from dataclasses import dataclass
 from typing import Final
 
-from kubedns import wire
-from kubedns.names import LONGEST_NAME, Labels, to_wire
-from kubedns.resolution import UNRESOLVED, Resolution, UpstreamRecord
-from kubedns.shared.message import MalformedMessage
-from kubedns.upstream.message import Record, rcode, sections
+from kubedns.dns import numbers
+from kubedns.dns.message import MalformedMessage, Record, rcode, sections
+from kubedns.dns.names import LONGEST_NAME, Labels, to_wire
 
 _POINTER = 0xC0
 _LONGEST_LABEL = 63
@@ -37,13 +36,40 @@ _NAMES_IN_RDATA: Final = {
 """RR type -> octets before the names of its RDATA, and how many names follow."""
 
 
+@dataclass(frozen=True, slots=True)
+class UpstreamRecord:
+    """A record of class IN: `owner` with the case it came in, `ttl` in seconds, `rdata` uncompressed."""
+
+    owner: Labels
+    rtype: int
+    ttl: int
+    rdata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The answer for a name and type: `rcode`, the answer section in order, and the SOA of a negative.
+
+    SERVFAIL, without records, also where no upstream answered.
+    """
+
+    rcode: int
+    records: tuple[UpstreamRecord, ...] = ()
+    soa: UpstreamRecord | None = None
+
+
+UNRESOLVED: Final = Resolution(numbers.SERVFAIL)
+
+
 def resolution(reply: bytes, start: int) -> Resolution:
     """Return what a reply says, whose question ends at `start`; UNRESOLVED where it cannot be read."""
     reader = _Reader(reply)
     try:
         found = sections(reply, start)
-        records = [reader.record(record) for record in found.answer if record.rclass == wire.IN]
-        soas = [reader.record(r) for r in found.authority if r.rtype == wire.SOA and r.rclass == wire.IN]
+        records = [reader.record(record) for record in found.answer if record.rclass == numbers.IN]
+        soas = [
+            reader.record(r) for r in found.authority if r.rtype == numbers.SOA and r.rclass == numbers.IN
+        ]
     except MalformedMessage:
         return UNRESOLVED
     return Resolution(rcode(reply), tuple(records), soas[0] if soas else None)

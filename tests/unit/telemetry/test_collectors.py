@@ -2,9 +2,9 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from kubedns.cluster.statistics import PROPAGATION_BOUNDS, ResourceStatistics
-from kubedns.collectors import ClusterCollector, ClusterView, ServerCollector
-from kubedns.metrics import SYSTEMS, Outcome, ServerCounters
+from kubedns.telemetry.collectors import ClusterCollector, ClusterView, ServerCollector
+from kubedns.telemetry.counters import SYSTEMS, Outcome, ServerCounters
+from kubedns.telemetry.watches import PROPAGATION_BOUNDS, ResourceStatistics
 
 
 def scraped(collector) -> list[str]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kubedns.names import Labels, parse_domain, to_text
+from kubedns.dns.names import Labels, parse_domain, to_text
 from kubedns.shared.config import Config, InvalidConfigError, parse_config
 from kubedns.shared.servers import ServerAddress
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubedns.options import FLAGS, METRICS_PORT, from_argv, help_text
+from kubedns.config.options import FLAGS, METRICS_PORT, from_argv, help_text
 from kubedns.shared.flags import UsageError
 from kubedns.shared.servers import ServerAddress
 

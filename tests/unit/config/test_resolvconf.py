@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kubedns.upstream.resolvconf import ResolvConf
+from kubedns.config.resolvconf import ResolvConf
 
 
 def servers(tmp_path: Path, content: str | bytes) -> list[str]:

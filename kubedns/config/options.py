@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kubedns.names import Labels, pack_address, parse_domain
+from kubedns.dns.names import Labels, pack_address, parse_domain
 from kubedns.shared.config import parse_federation
 from kubedns.shared.flags import (
     HELP,

@@ -4,8 +4,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from kubedns import wire
-from kubedns.query import Edns, Query, Rejected, parse_query
+from kubedns.dns import numbers
+from kubedns.dns.query import Edns, Query, Rejected, parse_query
 from tests.protocol.reading import ask
 
 
@@ -15,7 +15,7 @@ def test_question_is_kept_byte_for_byte_and_its_name_in_lower_case():
     assert isinstance(query, Query)
     assert query.question == message[12:]
     assert query.labels == (b"web", b"shop", b"svc", b"cluster", b"local")
-    assert (query.qtype, query.qclass, query.edns) == (wire.SRV, wire.IN, None)
+    assert (query.qtype, query.qclass, query.edns) == (numbers.SRV, numbers.IN, None)
     assert not query.is_lower_case()
 
 
@@ -36,7 +36,7 @@ def test_version_of_edns_that_is_unknown_is_rejected_with_an_opt_record():
     message[-5] = 1
     rejected = parse_query(bytes(message))
     assert isinstance(rejected, Rejected)
-    assert rejected.rcode == wire.BADVERS
+    assert rejected.rcode == numbers.BADVERS
     assert rejected.edns == Edns(1232, do=False)
 
 
@@ -55,4 +55,4 @@ def test_query_cut_anywhere_after_its_header_is_malformed(cut):
     message = ask("web.shop.svc.cluster.local", payload=1232)
     found = parse_query(message[:-cut])
     assert isinstance(found, Rejected)
-    assert found.rcode == wire.FORMERR
+    assert found.rcode == numbers.FORMERR

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubedns.resolution import UNRESOLVED
-from kubedns.upstream.records import resolution
+from kubedns.dns.records import UNRESOLVED, resolution
 
 NAME = "www.example.org."
 QUERY = dns.message.make_query(NAME, "ANY", id=4711).to_wire()

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kubedns import garbage
-from kubedns.garbage import GarbageKeeper, defer_full_collections
+from kubedns.process import garbage
+from kubedns.process.garbage import GarbageKeeper, defer_full_collections
 
 MANY = 500
 

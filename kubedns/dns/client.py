@@ -12,16 +12,19 @@ import secrets
 import struct
 
 import dnslib
+from dnslib.bimap import BimapError
+from dnslib.buffer import BufferError as DNSBufferError
+from dnslib.label import DNSBuffer
 
-from kubedns.shared.message import MalformedMessage, parse_message
+from kubedns.dns.message import MalformedMessage, is_reply_to
 
 Server = tuple[str, int]
 """IP address and port."""
 
-_HEADER_OCTETS = 12
-_QR, _TC = 0x80, 0x02
-_WITHOUT_QUESTION = {1, 2, 4, 5}
-"""FORMERR, SERVFAIL, NOTIMP, REFUSED: servers send these without repeating the question."""
+_TC = 0x02
+_LONGEST_NAME = 255
+_POINTER = 0xC0
+_UNREADABLE = (dnslib.DNSError, DNSBufferError, BimapError, ValueError, LookupError, struct.error)
 
 
 class DNSExchangeError(Exception):
@@ -120,24 +123,45 @@ def _reason(error: OSError) -> str:
     return os.strerror(error.errno).lower() if error.errno else str(error)
 
 
-def is_reply_to(reply_wire: bytes, query_wire: bytes) -> bool:
-    """Whether a message answers a query: ID, QR, OPCODE and question, its name without case.
+class _BoundedBuffer(DNSBuffer):  # type: ignore[misc]  # dnslib has no annotations
+    """A dnslib buffer whose names cost at most 255 octets, pointers included."""
 
-    `query_wire` has one question, which begins right after the header and is not compressed.
-    A FORMERR, SERVFAIL, NOTIMP or REFUSED may come without a question (RFC 1035 leaves it open).
+    offset: int
+
+    def decode_name(self, last: int = -1) -> dnslib.DNSLabel:
+        """Return the name at the offset and move past it; raises dnslib's BufferError."""
+        labels: list[bytes] = []
+        octets, lowest, resume = 1, self.offset, -1
+        while length := self.get(1)[0]:
+            if length & _POINTER == _POINTER:
+                target = (length & ~_POINTER) << 8 | self.get(1)[0]
+                resume = self.offset if resume < 0 else resume
+                if target >= lowest:
+                    raise DNSBufferError(f"compression pointer to octet {target} does not lead back")
+                self.offset = lowest = target
+                continue
+            if length & _POINTER:
+                raise DNSBufferError(f"label of unknown kind at octet {self.offset - 1}")
+            octets += 1 + length
+            if octets > _LONGEST_NAME:
+                raise DNSBufferError(f"name longer than {_LONGEST_NAME} octets at octet {self.offset}")
+            labels.append(self.get(length))
+        self.offset = self.offset if resume < 0 else resume
+        return dnslib.DNSLabel(labels)
+
+
+def parse_message(wire: bytes) -> dnslib.DNSRecord:
+    """Return the message that `wire` holds, all four sections; octets after it are ignored.
+
+    Raises MalformedMessage.
     """
-    if len(reply_wire) < _HEADER_OCTETS or reply_wire[:2] != query_wire[:2]:
-        return False
-    if not reply_wire[2] & _QR or (reply_wire[2] ^ query_wire[2]) & 0x78:
-        return False
-    if reply_wire[4:6] == b"\0\0":
-        return reply_wire[3] & 0x0F in _WITHOUT_QUESTION
-    end = _HEADER_OCTETS
-    while query_wire[end]:
-        end += 1 + query_wire[end]
-    end += 1
-    return (
-        reply_wire[4:6] == b"\0\1"
-        and reply_wire[_HEADER_OCTETS:end].lower() == query_wire[_HEADER_OCTETS:end].lower()
-        and reply_wire[end : end + 4] == query_wire[end : end + 4]
-    )
+    buffer = _BoundedBuffer(wire)
+    try:
+        header = dnslib.DNSHeader.parse(buffer)
+        questions = [dnslib.DNSQuestion.parse(buffer) for _ in range(header.q)]
+        answer = [dnslib.RR.parse(buffer) for _ in range(header.a)]
+        authority = [dnslib.RR.parse(buffer) for _ in range(header.auth)]
+        additional = [dnslib.RR.parse(buffer) for _ in range(header.ar)]
+    except _UNREADABLE as error:
+        raise MalformedMessage(str(error)) from error
+    return dnslib.DNSRecord(header, questions, answer, auth=authority, ar=additional)

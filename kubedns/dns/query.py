@@ -8,8 +8,8 @@ from struct import error as struct_error
 from struct import unpack_from
 from typing import NamedTuple
 
-from kubedns import wire
-from kubedns.names import LONGEST_NAME, Labels
+from kubedns.dns import numbers
+from kubedns.dns.names import LONGEST_NAME, Labels
 
 _LONGEST_LABEL = 63
 _POINTER = 0xC0
@@ -48,10 +48,10 @@ class Query(NamedTuple):
     def limit(self, tcp: bool) -> int:
         """Return how many octets the asker takes in one message."""
         if tcp:
-            return wire.LARGEST_MESSAGE
+            return numbers.LARGEST_MESSAGE
         if self.edns is None:
-            return wire.SMALLEST_PAYLOAD
-        return min(max(self.edns.payload, wire.SMALLEST_PAYLOAD), wire.LARGEST_UDP_PAYLOAD)
+            return numbers.SMALLEST_PAYLOAD
+        return min(max(self.edns.payload, numbers.SMALLEST_PAYLOAD), numbers.LARGEST_UDP_PAYLOAD)
 
 
 class Rejected(NamedTuple):
@@ -70,36 +70,36 @@ class _MalformedError(Exception):
 
 def parse_query(message: bytes) -> Query | Rejected | None:
     """Take a query apart; None for what gets no answer: less than a header, or a response."""
-    if len(message) < wire.HEADER_SIZE or message[2] & 0x80:
+    if len(message) < numbers.HEADER_SIZE or message[2] & 0x80:
         return None
     message_id = message[:2]
     flags, questions, answers, authorities, additionals = unpack_from("!5H", message, 2)
-    if flags & wire.OPCODE:
-        return Rejected(message_id, flags, wire.NOTIMP)
+    if flags & numbers.OPCODE:
+        return Rejected(message_id, flags, numbers.NOTIMP)
     if questions != 1:
-        return Rejected(message_id, flags, wire.FORMERR)
+        return Rejected(message_id, flags, numbers.FORMERR)
     question = b""
     try:
         labels, end = _question_name(message)
         qtype, qclass = unpack_from("!HH", message, end)
-        question = message[wire.HEADER_SIZE : end + 4]
+        question = message[numbers.HEADER_SIZE : end + 4]
         edns, version = _edns(message, end + 4, answers + authorities, additionals)
     except (_MalformedError, IndexError, struct_error):
-        return Rejected(message_id, flags, wire.FORMERR, question)
+        return Rejected(message_id, flags, numbers.FORMERR, question)
     if version:
-        return Rejected(message_id, flags, wire.BADVERS, question, edns)
+        return Rejected(message_id, flags, numbers.BADVERS, question, edns)
     return Query(message_id, flags, question, labels, qtype, qclass, edns)
 
 
 def _question_name(message: bytes) -> tuple[Labels, int]:
     """Return the labels of the question, lower-cased, and the offset after them; no pointers here."""
-    labels, position = [], wire.HEADER_SIZE
+    labels, position = [], numbers.HEADER_SIZE
     while length := message[position]:
         if length > _LONGEST_LABEL or position + length + 1 >= len(message):
             raise _MalformedError
         labels.append(message[position + 1 : position + 1 + length].lower())
         position += length + 1
-        if position - wire.HEADER_SIZE >= LONGEST_NAME:
+        if position - numbers.HEADER_SIZE >= LONGEST_NAME:
             raise _MalformedError
     if position + 5 > len(message):
         raise _MalformedError
@@ -121,10 +121,10 @@ def _edns(message: bytes, position: int, skipped: int, additionals: int) -> tupl
         position += 10 + length
         if position > len(message):
             raise _MalformedError
-        if rtype == wire.OPT and number >= skipped:
+        if rtype == numbers.OPT and number >= skipped:
             if edns is not None or message[start]:
                 raise _MalformedError
-            edns, version = Edns(payload, bool(flags & wire.EDNS_DO)), opt_version
+            edns, version = Edns(payload, bool(flags & numbers.EDNS_DO)), opt_version
             if not whole_options(message[position - length : position]):
                 raise _MalformedError
     return edns, version

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubedns.shared.message import MalformedMessage, parse_message
+from kubedns.dns.client import parse_message
+from kubedns.dns.message import MalformedMessage
 
 ZONE = """
 a.example. 60 IN A 192.0.2.1

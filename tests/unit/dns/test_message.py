@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubedns.upstream import message as upstream
+from kubedns.dns import message as upstream
 
 NAME = "www.example.org."
 QUERY = dns.message.make_query(NAME, "A", id=4711).to_wire()
