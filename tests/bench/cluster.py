@@ -14,6 +14,8 @@ from typing import Any, Final
 
 NAMESPACES: Final = 100
 QUESTIONS: Final = ("hot", "wide", "mix", "cold")
+OUTSIDE: Final = ("outside", "outside new")
+"""Names elsewhere: few again and again, and names never asked twice."""
 _BORN: Final = "2026-01-01T00:00:00Z"
 _MANAGER: Final = "endpointslice-controller.k8s.io"
 _PORTS: Final = (("http", 80, 8080), ("grpc", 9090, 9090))
@@ -124,9 +126,13 @@ class Cluster:
         """Return questions in dnsperf's form, by kind.
 
         `hot`: few names again and again; `wide`: every cluster-IP name; `mix`: what pods ask; `cold`:
-        names that do not exist, each below a Service that does, none twice.
+        names that do not exist, each below a Service that does, none twice; `outside` and `outside new`:
+        as OUTSIDE says.
         """
         random = Random(kind)
+        if kind in OUTSIDE:
+            count = _HOT_NAMES // 2 if kind == "outside" else _COLD_LENGTH
+            return [f"{kind.replace(' ', '-')}-{n}.outside.test A" for n in range(count)]
         if kind == "cold":
             return [f"cold-{n}.{self.name(n % self.portals)} A" for n in range(_COLD_LENGTH)]
         if kind == "mix":
@@ -163,7 +169,7 @@ class Cluster:
 
     def write_questions(self, directory: Path) -> dict[str, Path]:
         """Write a file of questions for each kind; return them by kind."""
-        files = {kind: directory / f"{kind}.txt" for kind in QUESTIONS}
+        files = {kind: directory / f"{kind.replace(' ', '-')}.txt" for kind in (*QUESTIONS, *OUTSIDE)}
         for kind, path in files.items():
             path.write_text("\n".join(self.questions(kind)) + "\n")
         return files

@@ -31,15 +31,23 @@ class Load:
 
 
 def run(
-    server: Program, port: int, questions: Path, seconds: float, *, helpers: tuple[Program, ...] = ()
+    server: Program,
+    port: int,
+    questions: Path,
+    seconds: float,
+    *,
+    helpers: tuple[Program, ...] = (),
+    tcp_clients: int = 0,
 ) -> Load:
     """Ask as fast as the server answers, with at most 200 questions outstanding.
 
-    The CPU time is that of the server and of `helpers`, which answer with it.  Raises BenchError.
+    Over UDP, or over as many TCP connections.  The CPU time is that of the server and of `helpers`,
+    which answer with it.  Raises BenchError.
     """
     servers = (server, *helpers)
     before = sum(program.cpu_seconds() for program in servers)
-    output = _dnsperf([*WITH_PRIORITY, *_command(port, questions, seconds), "-q", _OUTSTANDING], seconds)
+    command = [*_command(port, questions, seconds, tcp_clients), "-q", _OUTSTANDING]
+    output = _dnsperf([*WITH_PRIORITY, *command], seconds)
     used = sum(program.cpu_seconds() for program in servers) - before
     answered = int(_figure(output, r"Queries completed:\s+(\d+)"))
     if not answered:
@@ -88,9 +96,10 @@ def percentile(values: list[float], share: float) -> float:
     return values[min(len(values) - 1, int(len(values) * share / 100))]
 
 
-def _command(port: int, questions: Path, seconds: float) -> list[str]:
+def _command(port: int, questions: Path, seconds: float, tcp_clients: int = 0) -> list[str]:
     where = ["-s", "127.0.0.1", "-p", str(port), "-d", str(questions)]
-    return ["dnsperf", *where, "-c", _CLIENTS, "-l", f"{seconds:g}"]
+    clients = ["-m", "tcp", "-c", str(tcp_clients)] if tcp_clients else ["-c", _CLIENTS]
+    return ["dnsperf", *where, *clients, "-l", f"{seconds:g}"]
 
 
 def _dnsperf(command: list[str], seconds: float) -> str:

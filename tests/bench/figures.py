@@ -57,6 +57,16 @@ class Figure:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """All that came of a run: `pod` and `streams` at the clients' port, `alone` of single servers."""
+
+    pod: list[Series]
+    streams: list[Series]
+    alone: list[Series]
+    figures: list[Figure]
+
+
 def _number(value: float) -> str:
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.2f}"
 

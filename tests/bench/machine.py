@@ -113,8 +113,8 @@ class Program:
             time.sleep(0.01)
 
     def cpu_seconds(self) -> float:
-        """Return user and system time of the program and its children so far."""
-        return sum(_task_seconds(pid) for pid in (self.pid, *self._members()))
+        """Return user and system time of the program and its children so far, ended ones included."""
+        return sum(_task_seconds(pid) + _waited_seconds(pid) for pid in (self.pid, *self._members()))
 
     def memory(self) -> Memory:
         """Return the memory of the program itself."""
@@ -147,6 +147,16 @@ def _task_seconds(pid: int) -> float:
         except (FileNotFoundError, ProcessLookupError):
             continue
     return total / 1e9
+
+
+def _waited_seconds(pid: int) -> float:
+    """Return the time of the children that a process has waited for, as dnsmasq's for TCP clients."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    # Behind the name: cutime and cstime, in ticks (proc(5)).
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

@@ -7,13 +7,43 @@ without them.
 from collections.abc import Sequence
 
 from tests.bench.cluster import QUESTIONS
-from tests.bench.figures import Figure, Series, markdown
+from tests.bench.figures import Figure, Measured, Series, markdown
 
 
-def speed_page(series: Sequence[Series], figures: Sequence[Figure], caption: str) -> str:
+def speed_page(measured: Measured, caption: str) -> str:
     """Return the page of `make bench`."""
-    parts = [f"Measured {caption}.", servers_table(series), others_table(series), targets_table(figures)]
+    parts = [
+        f"Measured {caption}.",
+        "## At the port that clients ask",
+        pod_table(measured.pod),
+        "Over 50 TCP connections:",
+        streams_table(measured.streams),
+        "## Each server alone",
+        servers_table(measured.alone),
+        others_table(measured.alone),
+        targets_table(measured.figures),
+    ]
     return "\n\n".join(parts) + "\n"
+
+
+def pod_table(series: Sequence[Series]) -> str:
+    """Return CPU time of the whole pod by wiring and kind, and how much of the echo's that is."""
+    shown = {(row.server, row.kind): row for row in series}
+    kinds = dict.fromkeys(kind for _, kind in shown)
+    servers = dict.fromkeys(server for server, _ in shown)
+
+    def cell(server: str, kind: str) -> str:
+        row = shown.get((server, kind))
+        return f"{row.cpu / shown['echo', kind].cpu:.1f} ({row.cpu:.1f})" if row else ""
+
+    rows = [[server, *(cell(server, kind) for kind in kinds)] for server in servers]
+    return markdown(("one core: x echo (CPU us/query)", *kinds), rows)
+
+
+def streams_table(series: Sequence[Series]) -> str:
+    """Return queries per second over TCP, and those that were lost."""
+    rows = [(row.server, row.kind, _cell(row), str(row.lost)) for row in series]
+    return markdown(("over TCP", "questions", "qps (CPU us/query)", "lost"), rows)
 
 
 def servers_table(series: Sequence[Series]) -> str:

@@ -179,7 +179,7 @@ def _propagate(server: KubeDns, api: ApiServer, creations: int) -> Propagation:
 
 def _stalls(bench: Bench, api: ApiServer, module: str) -> list[Figure]:
     """Start a server and keep it busy with everything that is large."""
-    server = bench.kube_dns(api.url, module)
+    server = bench.kube_dns(api.url, module=module)
     phases: dict[str, tuple[float, float]] = {}
     with Prober(server.port) as prober:
         begun = time.monotonic()

@@ -4,6 +4,7 @@ In: a Cluster and its files.  Out: running programs, by name.  NSD, Unbound and 
 same names as data of their own: the floor of what a server in C needs for these questions.
 """
 
+import json
 import subprocess
 import sys
 import time
@@ -25,6 +26,8 @@ from tests.ports import free_port
 
 _DOMAIN: Final = "cluster.local"
 _SOA: Final = f"ns.dns.{_DOMAIN}. hostmaster.{_DOMAIN}. 1 28800 7200 604800 60"
+READY_OUTSIDE: Final = "ready.outside.test"
+"""A name that the server of `Bench.outside` answers."""
 _DAEMONS: Final = {"dnsmasq": "/usr/sbin/dnsmasq", "nsd": "/usr/sbin/nsd", "unbound": "/usr/sbin/unbound"}
 
 
@@ -102,9 +105,11 @@ class Bench:
         program = Program([*first, *command], cores, self._directory / f"{name}.log", environment)
         return self._stack.enter_context(program)
 
-    def _start_server(self, name: str, command: list[str], port: int) -> Running:
-        program = self.start(name, command)
-        program.wait_until(lambda: answers(port), "it answered")
+    def _start_server(
+        self, name: str, command: list[str], port: int, cores: frozenset[int] = SERVER_CORE
+    ) -> Running:
+        program = self.start(name, command, cores)
+        program.wait_until(lambda: answers(port) or answers(port, READY_OUTSIDE), "it answered")
         return Running(program, port)
 
     def echo(self) -> Running:
@@ -127,27 +132,30 @@ class Bench:
         program.wait_until(lambda: "serving" in program.log.read_text(), "it served")
         return ApiServer(program, f"http://127.0.0.1:{port}", control)
 
-    def kube_dns(self, api: str, module: str = "kubedns") -> KubeDns:
+    def kube_dns(self, api: str, *flags: str, module: str = "kubedns") -> KubeDns:
         """Start kube-dns, or a module that runs it, on an API server; return at once, it is not ready yet."""
         port, health, metrics = free_port(), free_port(), free_port()
         command = [sys.executable, "-m", module, f"--kube-master-url={api}", f"--dns-port={port}"]
-        command += [f"--healthz-port={health}", "--nameservers=127.0.0.1:9", "--negative-ttl=5"]
-        program = self.start(module, command, environment={"PROMETHEUS_PORT": str(metrics)})
+        command += [f"--healthz-port={health}", "--nameservers=127.0.0.1:9", "--negative-ttl=5", *flags]
+        program = self.start(f"{module}-{port}", command, environment={"PROMETHEUS_PORT": str(metrics)})
         return KubeDns(program, port, f"http://127.0.0.1:{health}", f"http://127.0.0.1:{metrics}/metrics")
 
     def nsd(self) -> Running:
         """Start NSD with the cluster as a zone."""
         port, zone = free_port(), self._directory / "cluster.zone"
         zone.write_text(f"{_DOMAIN}. 3600 IN SOA {_SOA}\n" + "".join(f"{line}\n" for line in self._records()))
+        return self._start_nsd("nsd", port, _DOMAIN, zone, SERVER_CORE)
+
+    def _start_nsd(self, name: str, port: int, domain: str, zone: Path, cores: frozenset[int]) -> Running:
         config = self._write(
-            "nsd.conf",
+            f"{name}.conf",
             f"""
             server:
                 ip-address: 127.0.0.1@{port}
                 username: ""
                 server-count: 1
-                pidfile: "{self._directory}/nsd.pid"
-                zonelistfile: "{self._directory}/nsd.list"
+                pidfile: "{self._directory}/{name}.pid"
+                zonelistfile: "{self._directory}/{name}.list"
                 xfrdfile: ""
                 database: ""
                 rrl-ratelimit: 0
@@ -155,11 +163,11 @@ class Bench:
             remote-control:
                 control-enable: no
             zone:
-                name: {_DOMAIN}
+                name: {domain}
                 zonefile: {zone}
             """,
         )
-        return self._start_server("nsd", [_DAEMONS["nsd"], "-d", "-c", str(config)], port)
+        return self._start_server(name, [_DAEMONS["nsd"], "-d", "-c", str(config)], port, cores)
 
     def unbound(self) -> Running:
         """Start Unbound with the cluster as local data."""
@@ -203,14 +211,25 @@ class Bench:
         arguments = [word for word in _manifest_arguments() if not word.startswith("--server=")]
         return self._start_server("dnsmasq", _dnsmasq_at(port, [*arguments, *own]), port)
 
-    def stack(self, kube_dns: KubeDns) -> Running:
-        """Start dnsmasq below its nanny in front of a kube-dns, as the manifest does."""
-        port, config = free_port(), self._directory / "config"
-        config.mkdir(exist_ok=True)
-        arguments = [word.replace("10053", str(kube_dns.port)) for word in _manifest_arguments()]
+    def pod_dnsmasq(self, kube_dns_port: int, port: int, upstream: int) -> Running:
+        """Start dnsmasq below its nanny as the manifest does: beside a kube-dns, with an upstream on loopback."""
+        config = self._directory / f"config-{port}"
+        config.mkdir()
+        (config / "upstreamNameservers").write_text(json.dumps([f"127.0.0.1:{upstream}"]))
+        arguments = [word.replace("10053", str(kube_dns_port)) for word in _manifest_arguments()]
         command = [sys.executable, "-m", "nanny", "-restartDnsmasq=true", f"-configDir={config}"]
-        command += ["-metricsPort=0", f"-kubednsServer=127.0.0.1:{kube_dns.port}", "-lameDuck=0s", "--"]
-        return self._start_server("stack", [*command, *_dnsmasq_at(port, arguments)[1:]], port)
+        command += ["-metricsPort=0", f"-kubednsServer=127.0.0.1:{kube_dns_port}", "-lameDuck=0s", "--"]
+        return self._start_server(f"pod-{port}", [*command, *_dnsmasq_at(port, arguments)[1:]], port)
+
+    def outside(self) -> Running:
+        """Start NSD, on the core of what asks, with every name below outside.test at one address."""
+        port, zone = free_port(), self._directory / "outside.zone"
+        zone.write_text(
+            "outside.test. 3600 IN SOA ns.outside.test. hostmaster.outside.test. 1 3600 600 86400 60\n"
+            "outside.test. 3600 IN NS ns.outside.test.\n"
+            "*.outside.test. 3600 IN A 192.0.2.1\n"
+        )
+        return self._start_nsd("outside", port, "outside.test", zone, OTHER_CORE)
 
     def _write(self, name: str, text: str) -> Path:
         path = self._directory / name

@@ -17,13 +17,13 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from tests.bench import dnsperf
+from tests.bench import dnsperf, pod
 from tests.bench.cluster import QUESTIONS, Cluster
 from tests.bench.dnsperf import Load
-from tests.bench.figures import Figure, Series, markdown
+from tests.bench.figures import Figure, Measured, Series, markdown
 from tests.bench.machine import BenchError, describe, leave_server_core
 from tests.bench.prober import Prober
-from tests.bench.report import speed_page
+from tests.bench.report import pod_table, speed_page, streams_table
 from tests.bench.servers import ApiServer, Bench, KubeDns, Running, fetch
 
 RATIOS: Final = {"hot": 2.2, "wide": 2.2, "mix": 2.8, "cold": 2.5}
@@ -35,8 +35,8 @@ _PROBED: Final = 5.0
 """Seconds of each run in which the time to an answer is looked at: as many thousand questions."""
 
 
-def measure(bench: Bench, rounds: int, seconds: float) -> tuple[list[Series], list[Figure]]:
-    """Measure everything; return the series and what was to be reached.  Raises BenchError."""
+def measure(bench: Bench, rounds: int, seconds: float) -> Measured:
+    """Measure everything.  Raises BenchError."""
     print("starting: API server, kube-dns, echo, NSD, Unbound, dnsmasq", flush=True)
     api = bench.api()
     server = bench.kube_dns(api.url)
@@ -58,8 +58,9 @@ def measure(bench: Bench, rounds: int, seconds: float) -> tuple[list[Series], li
         series += of_kind.values()
         _show(list(of_kind.values()))
     figures += _changing(bench, server, peers["echo"], api, rounds, seconds, series)
-    _whole_stack(bench, server, peers["dnsmasq"], seconds, series)
-    return series, figures
+    pods, streams = pod.measure(bench, api, peers["echo"], kube_dns, rounds, seconds)
+    print(pod_table(pods), streams_table(streams), sep="\n\n", end="\n\n", flush=True)
+    return Measured(pods, streams, series, figures)
 
 
 def _load(bench: Bench, running: Running, kind: str, seconds: float) -> Load:
@@ -124,22 +125,6 @@ def _latency(
     print()
     slowest = {name: _middle(probers, 99.9) for name, probers in found.items()}
     return slowest["kube-dns"], slowest["echo"]
-
-
-def _whole_stack(bench: Bench, server: KubeDns, alone: Running, seconds: float, series: list[Series]) -> None:
-    stack = bench.stack(server)
-    names = {"hot": "warm names", "cold": "missing names"}
-    rows = []
-    for kind, what in names.items():
-        through, own = Series("dnsmasq + kube-dns", what), Series("dnsmasq alone", what)
-        for _ in range(2):
-            questions = bench.questions[kind]
-            run = dnsperf.run(stack.program, stack.port, questions, seconds, helpers=(server.program,))
-            through.runs.append(run)
-            own.runs.append(dnsperf.run(alone.program, alone.port, questions, seconds))
-        rows += [through, own]
-    series += rows
-    _show(rows)
 
 
 @contextmanager
@@ -207,18 +192,18 @@ def main() -> int:
     try:
         leave_server_core()
         with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
-            series, figures = measure(Bench(stack, Path(scratch), cluster), options.rounds, options.seconds)
+            measured = measure(Bench(stack, Path(scratch), cluster), options.rounds, options.seconds)
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    page = speed_page(series, figures, moment)
+    page = speed_page(measured, moment)
     print(page)
     if options.page:
         options.page.write_text(page)
     if options.svg:
         from tests.bench.picture import draw  # only where it is wanted: matplotlib is slow to load
 
-        draw(series, options.svg, moment)
+        draw(measured.alone, options.svg, moment)
     return 0
 
 
