@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -41,6 +42,7 @@ from kubedns.skydns.server import Server
 from kubedns.steering import Steering
 from kubedns.telemetry.collectors import ClusterCollector, ClusterView, ServerCollector
 from kubedns.telemetry.counters import ServerCounters
+from kubedns.telemetry.report import ReportView, report
 from kubedns.telemetry.status import metrics_app, status_app
 from kubedns.telemetry.watches import PROPAGATION_BOUNDS
 from kubedns.transport.batch import Responder
@@ -92,6 +94,7 @@ class KubeDns:
         flags = InForce(nameservers=options.nameservers, federations=options.federations)
         self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._steering.apply)
         self._web_servers: list[web.AppRunner] = []
+        self._started = time.time()
         self._draining = False
         if options.config_dir and not os.path.isdir(options.config_dir):
             _log.warning("--config-dir=%s is no directory yet; its keys are absent", options.config_dir)
@@ -254,7 +257,7 @@ class KubeDns:
         yield "\n"
 
     def _status(self) -> web.Application:
-        return status_app(self._why_not_ready, self._dump)
+        return status_app(self._why_not_ready, self._dump, partial(report, self._report_view()))
 
     def _metrics(self) -> web.Application:
         names = self._options.metrics
@@ -264,6 +267,22 @@ class KubeDns:
         registry.register(ClusterCollector(self._view()))
         return metrics_app(registry, names.path)
 
+    def _report_view(self) -> ReportView:
+        return ReportView(
+            program=PROGRAM,
+            started=self._started,
+            configuration=lambda: self._settings.configuration,
+            upstreams=lambda: [*self._forwarder.reports(), *self._steering.unresolved()],
+            why_not_ready=self._why_not_ready,
+            synced=self._zone.has_synced,
+            objects=self._zone.counts,
+            records=self._zone.count_records,
+            watches=lambda: self._cluster.statistics,
+            failures=self._cluster.failures,
+            counters=self._counters,
+            now=time.monotonic,
+        )
+
     def _view(self) -> ClusterView:
         return ClusterView(
             objects=self._zone.counts,
@@ -271,6 +290,7 @@ class KubeDns:
             synced=self._zone.has_synced,
             watches=lambda: self._cluster.statistics,
             settings=lambda: self._settings.reloads,
+            configuration=lambda: self._settings.configuration,
             drops=lambda: {"socket": self._udp.dropped, "overload": self._forwarder.overloads},
             now=time.monotonic,
             propagation_bounds=PROPAGATION_BOUNDS,

@@ -11,7 +11,9 @@ from contextlib import suppress
 from kubedns.cluster.nodes import find_topology
 from kubedns.cluster.session import Api
 from kubedns.config.settings import InForce
+from kubedns.dns.names import to_text
 from kubedns.objects import Topology
+from kubedns.shared.report import UpstreamReport
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.upstream.forward import Forwarder
 from kubedns.upstream.stubservers import StubDomains, StubServers, has_names, only_addresses
@@ -46,6 +48,20 @@ class Steering:
         if has_names(in_force.stub_domains) and self._lookups is None:
             self._lookups = spawn(self._look_up(), name="stub servers")
         self._changed.set()
+
+    def unresolved(self) -> list[UpstreamReport]:
+        """Return the servers of stub domains that are left out because their name has no address."""
+        return [
+            UpstreamReport(
+                str(server),
+                to_text(domain).removesuffix("."),
+                up=False,
+                reason=f"{server.host} does not resolve",
+            )
+            for domain, servers in self._in_force.stub_domains.items()
+            for server in servers
+            if server.host in self._stub_servers.missing
+        ]
 
     async def stop(self) -> None:
         """End the look-ups."""

@@ -101,6 +101,13 @@ class ClusterWatch:
         ]
         return "; ".join(f"{name}: {reason}" for name, reason in waiting)
 
+    def failures(self) -> dict[str, str]:
+        """Return what stands in the way of each list-watch now, by its name; empty where nothing does."""
+        return {
+            statistics.name: reflector.failure
+            for statistics, reflector in zip(self.statistics, self._reflectors, strict=True)
+        }
+
     def watch_config_map(
         self, namespace: str, name: str, deliver: Callable[[ConfigData | None], None]
     ) -> ConfigMapWatch:

@@ -106,7 +106,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
         "ADDRESS",
     ),
     flag_port("dns-port", 53, "Port to answer DNS at; 0 takes a free one and logs it."),
-    flag_port("healthz-port", 8081, "Port of /readiness, /cache and /healthz (HTTP)."),
+    flag_port("healthz-port", 8081, "Port of /readiness, /status, /cache and /healthz (HTTP)."),
     flag_text(
         "kubecfg-file",
         "",

@@ -7,12 +7,15 @@ flags say.  The keys beat the flags, which beat resolv.conf.
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from kubedns.dns.names import Labels, parse_domain, to_text
 from kubedns.shared.config import Config, InvalidConfigError, parse_config
+from kubedns.shared.report import Configuration, Refusal
 from kubedns.shared.servers import ServerAddress
 
 _log = logging.getLogger(__name__)
@@ -26,11 +29,24 @@ class InForce:
     stub_domains: Mapping[Labels, tuple[ServerAddress, ...]] = field(default_factory=dict)
     federations: Mapping[str, str] = field(default_factory=dict)
 
+    def as_keys(self) -> dict[str, Any]:
+        """Return the configuration keys that say the same, in their JSON form, without the absent ones."""
+        keys = {
+            "upstreamNameservers": [str(server) for server in self.nameservers],
+            "stubDomains": {
+                to_text(domain).removesuffix("."): [str(server) for server in servers]
+                for domain, servers in self.stub_domains.items()
+            },
+            "federations": dict(self.federations),
+        }
+        return {key: value for key, value in keys.items() if value}
+
 
 class Settings:
     """Keeps the last good configuration; `apply` is called whenever what is in force changes.
 
-    `reloads` counts updates by outcome: applied, unchanged, refused, unreadable.
+    `reloads` counts updates by outcome: applied, unchanged, refused, unreadable.  `configuration`
+    tells what is in force and why the latest update is not.
     """
 
     def __init__(
@@ -41,6 +57,7 @@ class Settings:
         apply: Callable[[InForce], None],
     ) -> None:
         self.reloads: Counter[str] = Counter()
+        self.configuration = Configuration("flags and /etc/resolv.conf")
         self._domain = to_text(domain)
         self._flags = flags
         self._resolv_conf = resolv_conf
@@ -62,6 +79,7 @@ class Settings:
         in_force = self._merged()
         if in_force != self._in_force:
             self._in_force = in_force
+            self.configuration = replace(self.configuration, in_force=in_force.as_keys())
             self._apply(in_force)
 
     async def offer(self, data: Mapping[str, bytes], source: str) -> None:
@@ -73,6 +91,7 @@ class Settings:
             config, warnings = await asyncio.to_thread(parse_config, data, self._domain)
         except InvalidConfigError as error:
             self.reloads["refused"] += 1
+            self._note_refusal(*(Refusal(fault.key, fault.reason) for fault in error.errors))
             kept = (
                 "the flags' settings stay"
                 if self._config == Config()
@@ -86,6 +105,7 @@ class Settings:
                 _log.warning("%s: %s", source, warning)
         before, self._config = self._config, config
         self.reloads["applied" if config != before else "unchanged"] += 1
+        self.configuration = replace(self.configuration, source=source, refused=(), last_success=time.time())
         if config != before:
             _log.info("%s is in force", source)
         self.refresh()
@@ -93,7 +113,11 @@ class Settings:
     def unreadable(self, error: Exception) -> None:
         """Note that the keys could not be read; what is in force stays."""
         self.reloads["unreadable"] += 1
+        self._note_refusal(Refusal("", str(error)))
         _log.error("%s; the settings in force stay", error)
+
+    def _note_refusal(self, *faults: Refusal) -> None:
+        self.configuration = replace(self.configuration, refused=faults)
 
     def _merged(self) -> InForce:
         config = self._config

@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from kubedns.shared.report import Configuration
 from kubedns.telemetry.counters import CAUSES, Histogram, ServerCounters
 
 
@@ -102,7 +103,8 @@ class WatchStatistics(Protocol):
 class ClusterView:
     """What of the cluster's state the metrics show; each function is called at a scrape.
 
-    `settings` counts configuration updates by outcome, `drops` questions by reason;
+    `settings` counts configuration updates by outcome, `configuration` tells what is in force and
+    whether the latest was refused, `drops` counts questions by reason;
     `propagation_bounds` are those of each watch's counts, in seconds.
     """
 
@@ -111,6 +113,7 @@ class ClusterView:
     synced: Callable[[], bool]
     watches: Callable[[], Sequence[WatchStatistics]]
     settings: Callable[[], Mapping[str, int]]
+    configuration: Callable[[], Configuration]
     drops: Callable[[], Mapping[str, int]]
     now: Callable[[], float]
     propagation_bounds: Sequence[float]
@@ -140,6 +143,17 @@ class ClusterCollector(Collector):
         for outcome in ("applied", "unchanged", "refused", "unreadable"):
             reloads.add_metric([outcome], view.settings().get(outcome, 0))
         yield reloads
+        configuration = view.configuration()
+        yield GaugeMetricFamily(
+            "kubedns_config_last_reload_success",
+            "1 while what is configured is in force, 0 while it is refused or cannot be read.",
+            float(not configuration.refused),
+        )
+        yield GaugeMetricFamily(
+            "kubedns_config_last_success_timestamp_seconds",
+            "Unix time of the last update of the configuration that was taken; 0 before the first.",
+            configuration.last_success or 0.0,
+        )
         drops = CounterMetricFamily(
             "kubedns_dropped", "Questions or replies dropped, by reason.", labels=["reason"]
         )

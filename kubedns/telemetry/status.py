@@ -5,9 +5,10 @@ questions: one dump and one page at a time, however many clients ask.
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import hdrs, web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -27,10 +28,15 @@ _SAMPLES: Final = 16
 """Samples of a metrics page that are written at a time, which takes a tenth of a millisecond."""
 
 
-def status_app(why_not_ready: Callable[[], str], dump: Callable[[], Iterator[str]]) -> web.Application:
+def status_app(
+    why_not_ready: Callable[[], str],
+    dump: Callable[[], Iterator[str]],
+    report: Callable[[], dict[str, Any]],
+) -> web.Application:
     """Return the application of the health port.
 
-    `why_not_ready` returns the reason, empty when ready; `dump` yields the tree as JSON in pieces.
+    `why_not_ready` returns the reason, empty when ready; `dump` yields the tree as JSON in pieces;
+    `report` returns this program's account of itself.
     """
 
     async def readiness(_request: web.Request) -> web.Response:
@@ -40,9 +46,13 @@ def status_app(why_not_ready: Callable[[], str], dump: Callable[[], Iterator[str
     async def healthz(_request: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
+    async def status(_request: web.Request) -> web.Response:
+        return web.Response(text=json.dumps(report()) + "\n", content_type="application/json")
+
     app = web.Application()
     app.router.add_get("/readiness", readiness)
     app.router.add_get("/healthz", healthz)
+    app.router.add_get("/status", status)
     app.router.add_get("/cache", _Dumps(dump).show)
     return app
 

@@ -21,6 +21,7 @@ from kubedns.dns.error_reply import opt, rejection
 from kubedns.dns.names import LONGEST_NAME, Labels, to_wire
 from kubedns.dns.query import Edns, Query, Rejected, parse_query
 from kubedns.dns.records import UNRESOLVED, Resolution, resolution
+from kubedns.shared.report import UpstreamReport
 from kubedns.shared.servers import ServerAddress
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.telemetry.counters import Outcome, SystemCounters
@@ -93,6 +94,10 @@ class Forwarder:
         self._known = {address: server for address, server in known.items() if server in used}
         self._routes = Routes(plain, stubs)
         self._in_flight = {}
+
+    def reports(self) -> list[UpstreamReport]:
+        """Return how each server in force does, by the domain that it is asked for."""
+        return self._routes.reports()
 
     async def forward(
         self, query: bytes, labels: Labels, *, tcp: bool, limit: int = numbers.LARGEST_MESSAGE

@@ -20,12 +20,15 @@ StubDomains = Mapping[Labels, tuple[ServerAddress, ...]]
 
 
 class StubServers:
-    """Looks the names up: those of the domain in `backend`, others by `resolve`, which asks upstreams."""
+    """Looks the names up: those of the domain in `backend`, others by `resolve`, which asks upstreams.
+
+    `missing` are the names that have no address.
+    """
 
     def __init__(self, backend: Backend, resolve: Callable[[Labels, int], Awaitable[Resolution]]) -> None:
         self._backend = backend
         self._resolve = resolve
-        self._missing: set[str] = set()
+        self.missing: set[str] = set()
 
     async def with_addresses(self, stub_domains: StubDomains) -> StubDomains:
         """Return the stub domains with every server given by address, in order, each once."""
@@ -67,11 +70,11 @@ class StubServers:
         return [record.host for record in records if isinstance(record.host, bytes)]
 
     def _warn(self, missing: set[str]) -> None:
-        for name in sorted(missing - self._missing):
+        for name in sorted(missing - self.missing):
             _log.warning("stubDomains: server %s does not resolve and is left out for now", name)
-        for name in sorted(self._missing - missing):
+        for name in sorted(self.missing - missing):
             _log.info("stubDomains: server %s resolves again, or is not used any more", name)
-        self._missing = missing
+        self.missing = missing
 
 
 def has_names(stub_domains: StubDomains) -> bool:

@@ -7,6 +7,7 @@ import pytest
 
 from kubedns.config.settings import InForce, Settings
 from kubedns.dns.names import parse_domain
+from kubedns.shared.report import Refusal
 from kubedns.shared.servers import ServerAddress
 
 FLAG, RESOLV, KEY = (ServerAddress(f"192.0.2.{last}") for last in (1, 2, 3))
@@ -110,3 +111,31 @@ async def test_federations_of_the_flag_count_until_the_key_names_some():
     settings.start()
     await settings.offer({"federations": b'{"mesh": "fed.test"}'}, "test")
     assert [state.federations for state in applied] == [{"old": "old.test"}, {"mesh": "fed.test"}]
+
+
+async def test_refused_from_the_start_is_told_until_it_is_mended():
+    settings = Applied().settings()
+    await settings.offer({"stubDomains": b"corp", "upstreamNameservers": b'["192.0.2.3"]'}, "directory x")
+    settings.start()
+    state = settings.configuration
+    assert [fault.key for fault in state.refused] == ["stubDomains"]
+    assert state.last_success is None
+    assert state.in_force == {"upstreamNameservers": ["192.0.2.2:53"]}
+
+    good = {"stubDomains": b'{"corp.test": ["192.0.2.9"]}', "federations": b'{"fed": "fed.test"}'}
+    await settings.offer(good, "directory x")
+    state = settings.configuration
+    assert state.refused == ()
+    assert state.last_success is not None
+    assert state.source == "directory x"
+    assert state.in_force == {
+        "upstreamNameservers": ["192.0.2.2:53"],
+        "stubDomains": {"corp.test": ["192.0.2.9:53"]},
+        "federations": {"fed": "fed.test"},
+    }
+
+
+async def test_unreadable_directory_is_told_with_the_reason():
+    settings = Applied().settings()
+    settings.unreadable(OSError("x cannot be read"))
+    assert settings.configuration.refused == (Refusal("", "x cannot be read"),)

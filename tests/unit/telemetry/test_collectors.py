@@ -2,6 +2,7 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from kubedns.shared.report import Configuration, Refusal
 from kubedns.telemetry.collectors import ClusterCollector, ClusterView, ServerCollector
 from kubedns.telemetry.counters import SYSTEMS, Outcome, ServerCounters
 from kubedns.telemetry.watches import PROPAGATION_BOUNDS, ResourceStatistics
@@ -46,12 +47,14 @@ def test_empty_prefix_leaves_the_bare_names():
 
 def test_cluster_series_show_the_state_of_the_moment():
     statistics = ResourceStatistics("services")
+    configuration = Configuration("test", last_success=1700000000.0)
     view = ClusterView(
         objects=lambda: {"service": 3, "endpointslice": 2},
         records=lambda: 7,
         synced=lambda: True,
         watches=lambda: [statistics],
         settings=lambda: {"applied": 2},
+        configuration=lambda: configuration,
         drops=lambda: {"socket": 1},
         now=lambda: 100.0,
         propagation_bounds=PROPAGATION_BOUNDS,
@@ -66,7 +69,15 @@ def test_cluster_series_show_the_state_of_the_moment():
         'kubedns_config_reloads_total{outcome="refused"} 0.0',
         'kubedns_dropped_total{reason="socket"} 1.0',
         'kubedns_last_event_age_seconds{resource="services"} +Inf',
+        "kubedns_config_last_reload_success 1.0",
+        "kubedns_config_last_success_timestamp_seconds 1.7e+09",
     ):
         assert line in lines
+    configuration = Configuration("test", refused=(Refusal("stubDomains", "wrong"),))
+    for line in (
+        "kubedns_config_last_reload_success 0.0",
+        "kubedns_config_last_success_timestamp_seconds 0.0",
+    ):
+        assert line in scraped(collector)
     statistics.last_activity = 90.0
     assert 'kubedns_last_event_age_seconds{resource="services"} 10.0' in scraped(collector)

@@ -107,7 +107,7 @@ async def turns_until(over: asyncio.Event) -> int:
 
 
 def app(reason: str = "", pieces: tuple[str, ...] = ("{}",)) -> web.Application:
-    return status_app(lambda: reason, lambda: iter(pieces))
+    return status_app(lambda: reason, lambda: iter(pieces), dict)
 
 
 async def test_ready_server_says_ok(get):
@@ -143,13 +143,13 @@ async def test_others_have_their_turn_while_a_large_cache_is_shown(get):
 
     async with asyncio.TaskGroup() as group:
         counting = group.create_task(turns_until(shown_all))
-        await get(status_app(lambda: "", dump), "/cache")
+        await get(status_app(lambda: "", dump, dict), "/cache")
     assert counting.result() > 20
 
 
 async def test_dumps_come_one_after_the_other(serving):
     dumps = Dumps(50)
-    port = await serving(status_app(lambda: "", dumps))
+    port = await serving(status_app(lambda: "", dumps, dict))
     clients = [await Client.ask(port, "/cache") for _ in range(4)]
     for status, _, body in await asyncio.gather(*(client.answer() for client in clients)):
         assert status == 200
@@ -159,7 +159,7 @@ async def test_dumps_come_one_after_the_other(serving):
 
 async def test_client_past_those_that_may_wait_for_a_dump_is_told_to_come_again(serving):
     dumps = Dumps()
-    port = await serving(status_app(lambda: "", dumps))
+    port = await serving(status_app(lambda: "", dumps, dict))
     reading = [await Client.ask(port, "/cache") for _ in range(6)]
     refused = [await Client.ask(port, "/cache") for _ in range(4)]
     answers = await asyncio.gather(*(client.answer() for client in reading + refused))
@@ -173,7 +173,7 @@ async def test_client_past_those_that_may_wait_for_a_dump_is_told_to_come_again(
 async def test_client_that_leaves_gives_its_turn_to_the_next_without_a_line_in_the_log(serving, caplog):
     caplog.set_level(logging.INFO)
     dumps = Dumps()
-    port = await serving(status_app(lambda: "", dumps))
+    port = await serving(status_app(lambda: "", dumps, dict))
     half_way = await Client.ask(port, "/cache")
     await until(lambda: dumps.under_way)
     waiting = [await Client.ask(port, "/cache") for _ in range(2)]
@@ -189,7 +189,7 @@ async def test_client_that_leaves_gives_its_turn_to_the_next_without_a_line_in_t
 
 async def test_client_that_takes_a_dump_too_slowly_is_cut_off(serving, monkeypatch):
     dumps = Dumps(1000)
-    port = await serving(status_app(lambda: "", dumps))
+    port = await serving(status_app(lambda: "", dumps, dict))
     slow = await Client.ask(port, "/cache")
     await until(lambda: dumps.under_way)
     assert (await (await Client.ask(port, "/readiness")).answer())[0] == 200
@@ -205,7 +205,7 @@ async def test_client_that_takes_a_dump_too_slowly_is_cut_off(serving, monkeypat
 @pytest.mark.parametrize("path", ["/readiness", "/healthz", "/cache", "/nothing"])
 async def test_head_has_no_content(serving, path):
     dumps = Dumps()
-    port = await serving(status_app(lambda: "", dumps))
+    port = await serving(status_app(lambda: "", dumps, dict))
     status, head, body = await (await Client.ask(port, path, "HEAD")).answer()
     assert status == (404 if path == "/nothing" else 200)
     assert b"chunked" not in head
