@@ -43,6 +43,10 @@ monitoring: setup ## alerts, dashboard and scraping against a real Prometheus
 	@tools/need prometheus:prometheus dnsmasq:dnsmasq-base
 	$(PYTHON) -m pytest -q tests/monitoring
 
+.PHONY: rules
+rules: ## deploy/monitoring/prometheusrule.yaml, made from alerts.yaml
+	$(HOST_PYTHON) deploy/monitoring/prometheusrule.py
+
 .PHONY: lint
 lint: setup ## style, types, import directions
 	.venv/bin/ruff check .
