@@ -22,6 +22,7 @@ from healthz.dnsmasqstats import DnsmasqStatistics
 from healthz.results import Check
 from healthz.schedule import Clock
 from kubedns import __version__
+from kubedns.shared.log import lines_dropped
 
 
 class HealthCollector(Collector):
@@ -49,6 +50,11 @@ class HealthCollector(Collector):
         """Yield every family; dnsmasq's figures are left out until they were read once."""
         yield InfoMetricFamily(
             self._name("exechealthz_build"), "The running exechealthz.", {"version": __version__}
+        )
+        yield CounterMetricFamily(
+            self._name("exechealthz_log_lines_dropped"),
+            "Log lines dropped because nobody read them in time.",
+            lines_dropped(),
         )
         yield self._healthy()
         if self._commands:

@@ -5,6 +5,7 @@ number of series does not grow.
 """
 
 import time
+from collections.abc import Iterator
 
 from aiohttp import web
 from prometheus_client import (
@@ -16,8 +17,23 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
+from kubedns.shared.log import lines_dropped
 from nanny.supervisor import Reason
+
+
+class _LogCollector(Collector):
+    """What the log lost, read at each scrape."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the one family."""
+        yield CounterMetricFamily(
+            "dnsmasq_nanny_log_lines_dropped",
+            "Log lines dropped because nobody read them in time.",
+            lines_dropped(),
+        )
 
 
 class Metrics:
@@ -26,6 +42,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
+        self.registry.register(_LogCollector())
         self._restarts = Counter(
             "dnsmasq_nanny_restarts",
             "Starts of dnsmasq after the first, by reason.",

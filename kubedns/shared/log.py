@@ -7,9 +7,15 @@ process id, file and line.  Tools that read the original's logs read these.
 import logging
 import os
 import sys
+import threading
 from datetime import UTC, datetime
-from typing import TextIO
+from types import TracebackType
+from typing import Final
 
+from kubedns.shared.logqueue import QueueingHandler
+
+_log = logging.getLogger(__name__)
+_STANDARD_ERROR: Final = 2
 _SEVERITY = {
     logging.DEBUG: "I",
     logging.INFO: "I",
@@ -33,21 +39,14 @@ class KlogFormatter(logging.Formatter):
         return text
 
 
-class _StandardError(logging.StreamHandler[TextIO]):
-    """Writes to standard error; one that is gone (a closed pipe) is no reason to fail."""
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
-        error = sys.exc_info()[1]
-        if not isinstance(error, OSError | ValueError):
-            super().handleError(record)
-
-
 def setup_logging(verbosity: int = 0) -> None:
     """Send all log records to standard error; `verbosity` is the `--v` of the command line.
 
-    Levels: 0 states and faults; 2 and above also what is logged with `logging.DEBUG`.
+    Levels: 0 states and faults; 2 and above also what is logged with `logging.DEBUG`.  Logging
+    never waits for whoever reads standard error.  Faults that nobody catches are logged too:
+    Python's own report of them would wait.
     """
-    handler = _StandardError(sys.stderr)
+    handler = logging.NullHandler() if sys.__stderr__ is None else QueueingHandler(_STANDARD_ERROR)
     handler.setFormatter(KlogFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -55,13 +54,30 @@ def setup_logging(verbosity: int = 0) -> None:
     for noisy in ("asyncio", "aiohttp.access", "watchfiles"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     logging.captureWarnings(capture=True)
+    sys.excepthook = _log_uncaught
+    threading.excepthook = lambda fault: _log_uncaught(fault.exc_type, fault.exc_value, fault.exc_traceback)
+    sys.unraisablehook = lambda fault: _log_uncaught(fault.exc_type, fault.exc_value, fault.exc_traceback)
+
+
+def lines_dropped() -> int:
+    """Return how many log lines were dropped because nobody read them in time."""
+    return sum(
+        handler.dropped for handler in logging.getLogger().handlers if isinstance(handler, QueueingHandler)
+    )
+
+
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None
+) -> None:
+    fault = error if error is not None else kind()
+    _log.critical("uncaught: %s", kind.__name__, exc_info=(kind, fault, traceback))
 
 
 def warn_ignored_flags(ignored: tuple[str, ...]) -> None:
     """Say once which flags of the original were taken without effect."""
     if ignored:
         names = ", ".join(sorted(set(ignored)))
-        logging.getLogger(__name__).warning("ignored flags, which have no effect here: %s", names)
+        _log.warning("ignored flags, which have no effect here: %s", names)
 
 
 def program_line(program: str, version: str) -> str:

@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from kubedns.shared.log import lines_dropped
 from kubedns.shared.report import Configuration
 from kubedns.telemetry.counters import CAUSES, Histogram, ServerCounters
 
@@ -160,6 +161,11 @@ class ClusterCollector(Collector):
         for reason, count in view.drops().items():
             drops.add_metric([reason], count)
         yield drops
+        yield CounterMetricFamily(
+            "kubedns_log_lines_dropped",
+            "Log lines dropped because nobody read them in time.",
+            lines_dropped(),
+        )
 
     def _watches(self, watches: Sequence[WatchStatistics]) -> Iterator[Metric]:
         ages = GaugeMetricFamily(
