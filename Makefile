@@ -33,14 +33,18 @@ demo: setup ## run the add-on without a cluster and ask it a dozen questions; CH
 	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils
 	@$(PYTHON) -m kubedns.local demo $(if $(filter 1,$(CHECK)),--check)
 
+# As many tests at a time as there are cores; WORKERS=0 runs one after the other.
+SIDE_BY_SIDE = -n $(or $(WORKERS),auto) --maxprocesses 8 --dist worksteal
+
 .PHONY: test
 test: setup ## the tests, with a real dnsmasq and dig, and kubectl where there is one
-	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils openssl:openssl ip:iproute2 unshare:util-linux
-	$(PYTHON) -m pytest -q --ignore tests/e2e/pod --ignore tests/monitoring $(TESTS)
+	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils kdig:knot-dnsutils openssl:openssl ip:iproute2 \
+	    unshare:util-linux ps:procps
+	$(PYTHON) -m pytest -q $(SIDE_BY_SIDE) --ignore tests/e2e/pod --ignore tests/monitoring $(TESTS)
 
 .PHONY: monitoring
 monitoring: setup ## alerts, dashboard and scraping against a real Prometheus
-	@tools/need prometheus:prometheus dnsmasq:dnsmasq-base
+	@tools/need prometheus:prometheus promtool:prometheus dnsmasq:dnsmasq-base
 	$(PYTHON) -m pytest -q tests/monitoring
 
 .PHONY: rules

@@ -37,15 +37,18 @@ sbom: $(VENV) engine ## dist/sbom/IMAGE.cdx.json: what is in each image
 manifests: ## deploy/kube-dns.yaml, for kubectl apply -f
 	kubectl kustomize deploy > deploy/kube-dns.yaml
 
-UV_COMPILE = $(PYTHON) -m uv pip compile --quiet --universal --generate-hashes --no-annotate \
-    --custom-compile-command "make requirements"
+UV_COMPILE = $(PYTHON) -m uv pip compile --quiet --universal
+PINNED = --generate-hashes --no-annotate --custom-compile-command "make requirements"
 
 .PHONY: requirements
-requirements: $(VENV) ## the pins of what the images install, from pyproject.toml
+requirements: $(VENV) ## the pins of what the images install, from pyproject.toml and requirements/*.in
 	$(PYTHON) -m pip install --quiet uv
+	@mkdir -p build
+	$(UV_COMPILE) --python-version 3.13 pyproject.toml -o build/constraints.txt
 	for role in kubedns nanny healthz; do \
-	    $(UV_COMPILE) --python-version 3.13 --extra $$role pyproject.toml -o requirements/$$role.txt || exit 1; \
+	    $(UV_COMPILE) $(PINNED) --python-version 3.13 --constraints build/constraints.txt \
+	        requirements/$$role.in -o requirements/$$role.txt || exit 1; \
 	done
 	for tool in build sbom; do \
-	    $(UV_COMPILE) --python-version 3.11 requirements/$$tool.in -o requirements/$$tool.txt || exit 1; \
+	    $(UV_COMPILE) $(PINNED) --python-version 3.11 requirements/$$tool.in -o requirements/$$tool.txt || exit 1; \
 	done

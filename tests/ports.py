@@ -5,13 +5,18 @@ a port that suits a datagram socket may not suit both.
 """
 
 import itertools
+import os
 import random
 import socket
 from typing import Final
 
 _NEVER_CHOSEN: Final = range(20_000, 32_000)
 """Ports below those that Linux chooses from for sockets that ask for none (`ip_local_port_range`)."""
-_candidates = itertools.cycle(random.sample(_NEVER_CHOSEN, len(_NEVER_CHOSEN)))
+_WORKER: Final = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_WORKERS: Final = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_OWN: Final = _NEVER_CHOSEN[_WORKER::_WORKERS]
+"""This process's share, so that tests that run side by side never choose one port."""
+_candidates = itertools.cycle(random.sample(_OWN, len(_OWN)))
 
 
 def port_for_both(host: str = "127.0.0.1") -> tuple[socket.socket, socket.socket]:

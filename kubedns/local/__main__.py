@@ -5,6 +5,6 @@ import sys
 try:
     from kubedns.local.app import main
 except ModuleNotFoundError as error:
-    sys.exit(f"python -m kubedns.local: {error.name} is not installed; run: pip install 'kube-dns[local]'")
+    sys.exit(f"python -m kubedns.local: {error.name} is not installed; run: make setup")
 
 sys.exit(main())

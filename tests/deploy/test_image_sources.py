@@ -21,20 +21,29 @@ def pins(name: str) -> dict[str, str]:
     return dict(re.findall(r"(?m)^([a-z0-9.-]+)==(\S+)", text))
 
 
-def wanted(role: str) -> list[Requirement]:
-    """Return what pyproject.toml says that a role needs."""
+def wanted() -> dict[str, Requirement]:
+    """Return what pyproject.toml says that all three programs need, by its normal name."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [Requirement(text) for text in (*project["dependencies"], *project["optional-dependencies"][role])]
+    found = [Requirement(text) for text in project["dependencies"]]
+    return {canonicalize_name(requirement.name): requirement for requirement in found}
+
+
+def named(role: str) -> set[str]:
+    """Return the distributions that an image's `.in` file names."""
+    lines = (ROOT / "requirements" / f"{role}.in").read_text().split()
+    return {canonicalize_name(line) for line in lines}
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_pins_fit_what_the_project_asks_for(role: str) -> None:
     pinned = pins(role)
-    for requirement in wanted(role):
-        assert canonicalize_name(requirement.name) in pinned, "run `make requirements`"
-        assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), (
-            "run `make requirements`"
-        )
+    for name in named(role):
+        assert name in pinned, "run `make requirements`"
+        assert wanted()[name].specifier.contains(pinned[name]), "run `make requirements`"
+
+
+def test_the_images_and_a_plain_install_need_the_same() -> None:
+    assert set().union(*(named(role) for role in ROLES)) == wanted().keys()
 
 
 def test_a_role_gets_no_dependency_of_another() -> None:

@@ -9,7 +9,6 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -27,12 +26,13 @@ import pytest
 import yaml
 
 from tests.ports import free_port
+from tests.tools import tool
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 MONITORING = Path(__file__).parents[2] / "deploy" / "monitoring"
 DEADLINE = 90.0
-DNSMASQ = shutil.which("dnsmasq", path=f"{os.environ['PATH']}:/usr/sbin") or "dnsmasq"
+DNSMASQ = tool("dnsmasq:dnsmasq-base")
 
 SERIES = {
     "skydns_skydns_dns_request_count_total": "counter",
@@ -207,12 +207,10 @@ class Prometheus:
         )
         port = free_port()
         self.url = f"http://127.0.0.1:{port}/api/v1"
-        program = shutil.which("prometheus")
-        assert program, "prometheus is needed: apt-get install prometheus"
         self.log = (directory / "prometheus.log").open("w+")
         self.process = subprocess.Popen(
             [
-                program,
+                tool("prometheus:prometheus"),
                 f"--config.file={directory / 'prometheus.yml'}",
                 f"--storage.tsdb.path={directory / 'data'}",
                 f"--web.listen-address=127.0.0.1:{port}",

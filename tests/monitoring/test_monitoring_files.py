@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from deploy.monitoring.prometheusrule import prometheus_rule
+from tests.tools import tool
 
 pytestmark = pytest.mark.integration
 
@@ -18,7 +19,12 @@ MONITORING = DEPLOY / "monitoring"
 
 def promtool(*arguments: str, cwd: Path = MONITORING) -> str:
     ended = subprocess.run(
-        ["promtool", *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+        [tool("promtool:prometheus"), *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout

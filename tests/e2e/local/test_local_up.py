@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from tests.ports import free_port
+from tests.tools import tool
 
 pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -109,7 +110,8 @@ async def start() -> AsyncIterator[Any]:
 
 async def dig(port: str, *words: str) -> str:
     process = await asyncio.create_subprocess_exec(
-        "dig", "@127.0.0.1", "-p", port, "+time=2", "+tries=1", *words, stdout=asyncio.subprocess.PIPE
+        *(tool("dig:bind9-dnsutils"), "@127.0.0.1", "-p", port, "+time=2", "+tries=1", *words),
+        stdout=asyncio.subprocess.PIPE,
     )
     async with asyncio.timeout(10):
         return (await process.communicate())[0].decode()

@@ -5,10 +5,11 @@ All of it goes with `close`.  Needs root, iproute2 and nftables.
 """
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+
+from tests.tools import tool
 
 
 class MissingToolError(Exception):
@@ -16,17 +17,14 @@ class MissingToolError(Exception):
 
 
 def require_tools() -> None:
-    """Raise MissingToolError unless we are root and every program is there."""
-    needed = {
-        "ip": "iproute2",
-        "nft": "nftables",
-        "podman": "podman",
-        "openssl": "openssl",
-        "dig": "dnsutils",
-    }
-    missing = [package for program, package in needed.items() if shutil.which(program) is None]
-    if missing:
-        raise MissingToolError(f"missing: apt-get install {' '.join(missing)}")
+    """Fail unless every program is there; raise MissingToolError unless we are root."""
+    tool("conntrack:conntrack")
+    tool("dig:bind9-dnsutils")
+    tool("ip:iproute2")
+    tool("nft:nftables")
+    tool("openssl:openssl")
+    tool("podman:podman")
+    tool("sysctl:procps")
     if os.geteuid() != 0:
         raise MissingToolError("run as root: network namespaces and memory limits need it")
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.ports import free_port
+from tests.tools import tool
 
 DEADLINE = 30.0
 
@@ -118,7 +119,7 @@ class Dnsmasq:
     def start(self) -> None:
         self.process = subprocess.Popen(
             [
-                "/usr/sbin/dnsmasq",
+                tool("dnsmasq:dnsmasq-base"),
                 "--keep-in-foreground",
                 "--conf-file=/dev/null",
                 f"--port={self.port}",

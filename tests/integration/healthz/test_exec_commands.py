@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from tests.tools import tool
+
 pytestmark = pytest.mark.integration
 
 RUNS = int(os.environ.get("HEALTHZ_RUNS", "300"))
@@ -154,7 +156,7 @@ def test_as_process_1_it_reaps_orphans_and_keeps_its_childrens_statuses(healthz)
         "--url=/zombies",
         "--period=100ms",
         "--output",
-        prefix=("unshare", "--pid", "--fork", "--mount-proc", "--kill-child"),
+        prefix=(tool("unshare:util-linux"), "--pid", "--fork", "--mount-proc", "--kill-child"),
     )
     assert "exit status 3" in program.wait_for_answer("/x", 503, "failed")
     while program.metric('kubedns_exec_runs_total{result="failed",url="/x"}') < 30:

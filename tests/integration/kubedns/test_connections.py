@@ -10,7 +10,11 @@ from tests.protocol.reading import ask
 
 pytestmark = pytest.mark.integration
 LIFE_SECONDS = 0.15
-"""Longer than from one look for garbage to the next."""
+"""Longer than from one collection to the next."""
+SERIES = 20
+"""More than bring the program to a full collection, which is due when some 40 MiB more are in use."""
+MOST_LEFT_OCTETS = 500
+"""For each connection; one that is not let go of is some thousands."""
 WEB = ask("web.default.svc.cluster.local")
 
 DNS = len(WEB).to_bytes(2) + WEB
@@ -32,17 +36,23 @@ async def _connect_many(port: int, octets: bytes, at_once: int, rounds: int) -> 
         await asyncio.gather(*(_connect(port, octets) for _ in range(at_once)))
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
-    ("octets", "at_once", "rounds", "most_growth"),
-    [(DNS, 500, 40, 10_000_000), (BROKEN, 200, 30, 20_000_000), (UNFINISHED, 200, 30, 20_000_000)],
+    ("octets", "at_once", "rounds"),
+    [(DNS, 500, 10), (BROKEN, 200, 10), (UNFINISHED, 200, 10)],
     ids=["dns", "broken", "unfinished"],
 )
-def test_ended_connections_leave_no_memory_behind(start, cases_api, octets, at_once, rounds, most_growth):
-    """Left behind they would be twice as much and more."""
+def test_ended_connections_leave_no_memory_behind(start, cases_api, octets, at_once, rounds):
+    """What stays behind adds up in every series; what more connections at once take for a time does not."""
     server: KubeDns = start(f"--kube-master-url={cases_api.url}").synced()
     port = server.dns_port if octets is DNS else server.healthz_port
     asyncio.run(_connect_many(port, octets, at_once, 2))
-    before = server.resident_octets()
-    asyncio.run(_connect_many(port, octets, at_once, rounds))
-    assert server.resident_octets() - before < most_growth
+    growths = []
+    for _ in range(SERIES):
+        before = server.resident_octets()
+        asyncio.run(_connect_many(port, octets, at_once, rounds))
+        growths.append((server.resident_octets() - before) / (at_once * rounds))
+        if growths[-1] < MOST_LEFT_OCTETS:
+            break
+    assert min(growths) < MOST_LEFT_OCTETS
     assert server.get("/readiness") == (200, "ok\n")

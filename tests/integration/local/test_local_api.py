@@ -18,6 +18,7 @@ import aiohttp
 import pytest
 
 from kubedns.local.api.server import LocalApi
+from tests.tools import tool
 
 pytestmark = pytest.mark.integration
 
@@ -491,7 +492,16 @@ async def test_tls_is_served_and_the_objects_survive_a_restart_on_the_same_port(
     key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(
         [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
+            *(
+                tool("openssl:openssl"),
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+            ),
             *("-keyout", key, "-out", certificate, "-days", "1", "-subj", "/CN=127.0.0.1"),
             *("-addext", "subjectAltName=IP:127.0.0.1"),
         ],

@@ -18,9 +18,10 @@ import pytest
 from dnslib import QTYPE, RCODE, RR, SOA, A, DNSRecord
 
 from tests.ports import free_port
+from tests.tools import tool
 
 CHECKOUT = Path(__file__).parents[3]
-DNSMASQ = "/usr/sbin/dnsmasq"
+DNSMASQ = tool("dnsmasq:dnsmasq-base")
 DEADLINE = 15.0
 NEGATIVE = SOA("ns.test", "mail.test", (1, 3600, 600, 86400, 600))
 

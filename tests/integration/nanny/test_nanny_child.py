@@ -13,6 +13,7 @@ from nanny import launch
 from nanny.child import Child, ExitStatus, PreparedChild
 from nanny.reaper import Reaper
 from nanny.trial import refusal
+from tests.integration.nanny.conftest import DNSMASQ
 
 pytestmark = pytest.mark.integration
 
@@ -130,8 +131,8 @@ async def test_a_child_whose_parent_is_gone_already_executes_nothing(reaper, tmp
 
 
 async def test_dnsmasq_says_why_it_refuses_arguments(reaper):
-    assert await refusal("/usr/sbin/dnsmasq", ("--conf-file=/dev/null",), reaper) is None
-    assert "bad port" in str(await refusal("/usr/sbin/dnsmasq", ("--server=192.0.2.1#0x",), reaper))
+    assert await refusal(DNSMASQ, ("--conf-file=/dev/null",), reaper) is None
+    assert "bad port" in str(await refusal(DNSMASQ, ("--server=192.0.2.1#0x",), reaper))
 
 
 def test_an_exit_status_says_what_happened():

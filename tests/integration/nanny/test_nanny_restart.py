@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.nanny.conftest import wait_for
+from tests.ports import free_port
 
 pytestmark = pytest.mark.integration
 
@@ -75,7 +76,7 @@ def test_a_dnsmasq_that_ignores_sigterm_is_killed_and_the_next_comes_up(start, s
 
 def test_a_busy_port_is_waited_for_and_said_once(start):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
-        other.bind(("0.0.0.0", 0))
+        other.bind(("0.0.0.0", free_port()))
         nanny = start(port=other.getsockname()[1])
         nanny.wait_log("port is in use by another process: trying again")
         wait_for("a second try", lambda: nanny.metric('dnsmasq_nanny_restarts_total{reason="port_busy"}') > 1)

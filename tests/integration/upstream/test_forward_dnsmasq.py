@@ -11,8 +11,10 @@ from kubedns.telemetry.counters import SystemCounters
 from kubedns.transport.tcp import TcpServer
 from kubedns.upstream.forward import Forwarder
 from tests.ports import free_port
+from tests.tools import tool
 
 pytestmark = pytest.mark.integration
+DIG = tool("dig:bind9-dnsutils")
 LONG_TEXTS = [f"--txt-record=long.example.test,{number:0200}" for number in range(20)]
 
 
@@ -27,7 +29,7 @@ async def output_of(*command: str) -> str:
 async def dnsmasq():
     port = free_port()
     process = await asyncio.create_subprocess_exec(
-        "/usr/sbin/dnsmasq",
+        tool("dnsmasq:dnsmasq-base"),
         "--keep-in-foreground",
         "--conf-file=/dev/null",
         f"--port={port}",
@@ -83,27 +85,29 @@ async def server(dnsmasq):
 
 async def test_address_is_found_over_both_transports(server):
     for transport in ("+notcp", "+tcp"):
-        answer = await output_of("dig", "@127.0.0.1", "-p", server, transport, "+short", "www.example.test")
+        answer = await output_of(DIG, "@127.0.0.1", "-p", server, transport, "+short", "www.example.test")
         assert answer == "192.0.2.53\n"
 
 
 async def test_missing_name_is_nxdomain(server):
-    assert "status: NXDOMAIN" in await output_of("dig", "@127.0.0.1", "-p", server, "no.example.test")
+    assert "status: NXDOMAIN" in await output_of(DIG, "@127.0.0.1", "-p", server, "no.example.test")
 
 
 async def test_long_answer_is_truncated_over_udp_and_whole_over_tcp(server):
     options = ("@127.0.0.1", "-p", server, "long.example.test", "TXT")
-    cut = await output_of("dig", "+ignore", *options)
+    cut = await output_of(DIG, "+ignore", *options)
     assert " tc" in cut.partition("flags:")[2].partition(";")[0]
     assert f"ANSWER: {len(LONG_TEXTS)}," not in cut
-    assert f"ANSWER: {len(LONG_TEXTS)}," in await output_of("dig", *options)
+    assert f"ANSWER: {len(LONG_TEXTS)}," in await output_of(DIG, *options)
 
 
 async def test_kdig_asks_several_questions_over_one_connection(server):
     names = [f"n{number}.www.example.test" for number in range(20)]
-    answer = await output_of("kdig", "@127.0.0.1", "-p", server, "+tcp", "+keepopen", "+short", *names)
+    answer = await output_of(
+        tool("kdig:knot-dnsutils"), "@127.0.0.1", "-p", server, "+tcp", "+keepopen", "+short", *names
+    )
     assert answer.split() == ["192.0.2.53"] * len(names)
 
 
 async def test_name_of_one_label_stays_here(server):
-    assert "status: SERVFAIL" in await output_of("dig", "@127.0.0.1", "-p", server, "www")
+    assert "status: SERVFAIL" in await output_of(DIG, "@127.0.0.1", "-p", server, "www")
