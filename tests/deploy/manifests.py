@@ -9,11 +9,15 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-OVERLAYS = ("high-availability", "dual-stack", "federation", "monitoring")
+OVERLAYS = ("kubedns-first", "high-availability", "dual-stack", "federation", "monitoring")
 RENDERED = ("", *(f"overlays/{name}" for name in OVERLAYS))
 """Every kustomization that people apply, as a path below deploy/."""
 
 Manifest = dict[str, Any]
+
+
+DOORS = {directory: 10053 if directory.endswith("kubedns-first") else 53 for directory in RENDERED}
+"""Kustomization -> the pod's port that the Service leads to: kubedns's, or dnsmasq's."""
 
 
 @cache

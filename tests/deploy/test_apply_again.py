@@ -69,6 +69,24 @@ async def test_the_service_keeps_its_address_and_ports_over_a_second_apply(tmp_p
     assert [port["port"] for port in after["spec"]["ports"]] == [53, 53, 10055]
 
 
+async def test_the_service_is_switched_back_as_the_readme_says_and_stays_so_for_the_base(tmp_path) -> None:
+    """A Service's ports merge by their number, which both of these share: hence the JSON patch."""
+    readme = (DEPLOY / "README.md").read_text()
+    example = readme.partition("patch service kube-dns --type=json -p '[\n")[2].partition("]'")[0]
+    first, base = (one(render(name), "Service") for name in ("overlays/kubedns-first", ""))
+    async with LocalApi() as api:
+        await kubectl(api, tmp_path, "apply", "-f", str(file_of(tmp_path, first)))
+        patch = ("patch", "service", "kube-dns", "--type=json", "-p", f"[{example}]")
+        await kubectl(api, tmp_path, *patch)
+        patched = api.get("Service", "kube-dns", "kube-system")
+        await kubectl(api, tmp_path, "apply", "-f", str(file_of(tmp_path, base)))
+        applied = api.get("Service", "kube-dns", "kube-system")
+    assert patched is not None
+    assert applied is not None
+    assert [port["targetPort"] for port in patched["spec"]["ports"]] == [53, 53, 10055]
+    assert patched["spec"] == applied["spec"]
+
+
 def test_the_example_that_tunes_dnsmasq_renders(tmp_path) -> None:
     readme = (DEPLOY / "README.md").read_text()
     example = readme.partition("    patches:\n")[2].partition("\n\n")[0]

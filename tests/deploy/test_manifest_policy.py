@@ -7,15 +7,27 @@ import re
 
 import pytest
 
-from tests.deploy.manifests import RENDERED, Manifest, container, one, pod_spec, render
+from tests.deploy.manifests import DOORS, RENDERED, Manifest, container, one, pod_spec, render
 
 CONTAINERS = ("kubedns", "dnsmasq", "healthz")
 SELECTOR = {"k8s-app": "kube-dns"}
 
 
 @pytest.fixture(params=RENDERED, ids=lambda directory: directory or "base")
-def objects(request) -> list[Manifest]:
-    return render(request.param)
+def directory(request) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def objects(directory: str) -> list[Manifest]:
+    return render(directory)
+
+
+@pytest.fixture
+def door(directory: str) -> int:
+    """The pod's port that clients ask."""
+    return DOORS[directory]
 
 
 def flags(manifest: Manifest) -> dict[str, str]:
@@ -83,11 +95,14 @@ def test_pods_are_critical_and_run_on_control_plane_nodes_too(objects) -> None:
     assert {"CriticalAddonsOnly", "node-role.kubernetes.io/control-plane"} <= keys
 
 
-def test_the_grace_period_outlasts_every_lame_duck_and_dnsmasq_goes_first(objects) -> None:
+def test_the_grace_period_outlasts_every_lame_duck_and_whoever_is_at_the_door_goes_first(
+    objects, door
+) -> None:
     kubedns = seconds(flags(container(objects, "kubedns"))["lame-duck"])
     nanny = seconds(flags(container(objects, "dnsmasq"))["lameDuck"])
-    assert 5 <= nanny < kubedns < 20
-    assert kubedns + 10 <= pod_spec(objects)["terminationGracePeriodSeconds"]
+    first, last = (nanny, kubedns) if door == 53 else (kubedns, nanny)
+    assert 5 <= first < last < 20
+    assert last + 10 <= pod_spec(objects)["terminationGracePeriodSeconds"]
 
 
 def test_the_pod_resolves_by_the_nodes_resolvers_and_not_by_itself(objects) -> None:
@@ -196,7 +211,7 @@ def test_every_volume_is_mounted_and_every_mount_has_a_volume(objects) -> None:
 # Probes and ports
 
 
-def test_liveness_asks_exechealthz_for_the_containers_own_server(objects) -> None:
+def test_liveness_asks_exechealthz_for_the_containers_own_server(objects, door) -> None:
     probes = {
         argument.split("=")[1].split(",")[0]: argument
         for argument in container(objects, "healthz")["args"]
@@ -210,13 +225,16 @@ def test_liveness_asks_exechealthz_for_the_containers_own_server(objects) -> Non
         assert re.fullmatch(rf"--probe={name},127\.0\.0\.1:(53|10053),version\.bind,\d+,CH", probes[name])
     assert ":10053," in probes["kubedns"]
     assert ":53," in probes["dnsmasq"]
-    assert ":53," in probes["cluster"]
+    assert f":{door}," in probes["cluster"], "the whole way begins where clients ask"
     assert container(objects, "healthz")["livenessProbe"]["httpGet"]["port"] == 10054
 
 
-def test_readiness_asks_kubedns_itself(objects) -> None:
+def test_readiness_says_what_the_door_needs(objects, door) -> None:
     assert container(objects, "kubedns")["readinessProbe"]["httpGet"] == {"path": "/readiness", "port": 8081}
-    assert container(objects, "dnsmasq")["readinessProbe"]["tcpSocket"] == {"port": 53}
+    if door == 53:
+        assert container(objects, "dnsmasq")["readinessProbe"]["tcpSocket"] == {"port": 53}
+    else:
+        assert "readinessProbe" not in container(objects, "dnsmasq"), "kubedns does without dnsmasq"
 
 
 def test_no_probe_is_so_hasty_that_a_busy_node_becomes_a_crash_loop(objects) -> None:
@@ -246,12 +264,12 @@ def test_port_names_are_unique_in_the_pod_and_short_enough(objects) -> None:
     assert all(len(name) <= 15 for name in names)
 
 
-def test_the_service_has_dns_over_both_transports_and_metrics(objects) -> None:
+def test_the_service_has_dns_over_both_transports_and_metrics(objects, door) -> None:
     service = one(objects, "Service")["spec"]
     assert service["selector"] == SELECTOR
     assert [(it["name"], it["protocol"], it["port"], it["targetPort"]) for it in service["ports"]] == [
-        ("dns", "UDP", 53, 53),
-        ("dns-tcp", "TCP", 53, 53),
+        ("dns", "UDP", 53, door),
+        ("dns-tcp", "TCP", 53, door),
         ("metrics", "TCP", 10055, 10055),
     ]
 
@@ -273,6 +291,32 @@ def test_dnsmasq_sends_the_cluster_domain_and_reverse_zones_to_kubedns_and_lifts
     assert int(flags(container(objects, "dnsmasq"))["dns-forward-max"]) >= 1500
     assert int(flags(container(objects, "dnsmasq"))["max-tcp-connections"]) > 40
     assert "--no-negcache" not in after
+
+
+def test_kubedns_asks_dnsmasq_for_names_elsewhere_where_it_is_at_the_door(objects, door) -> None:
+    assert flags(container(objects, "kubedns")).get("cache-server") == (
+        "127.0.0.1:53" if door == 10053 else None
+    )
+
+
+def test_the_wirings_differ_in_nothing_but_what_turns_round() -> None:
+    """The same containers, images, ports and volumes, so that either Service leads into either pod."""
+    base, first = render(""), render("overlays/kubedns-first")
+    assert [it for it in first if it["kind"] not in {"Deployment", "Service"}] == [
+        it for it in base if it["kind"] not in {"Deployment", "Service"}
+    ]
+    for name in CONTAINERS:
+        one_way, other_way = container(base, name), container(first, name)
+        turned = {"args", "readinessProbe"}
+        assert {key: one_way[key] for key in one_way.keys() - turned} == {
+            key: other_way[key] for key in other_way.keys() - turned
+        }
+        assert len(set(one_way["args"]) - set(other_way["args"])) == 1
+    services = [one(objects, "Service")["spec"] for objects in (base, first)]
+    for service in services:
+        for port in service["ports"][:2]:
+            del port["targetPort"]
+    assert services[0] == services[1]
 
 
 def test_kubedns_waits_for_the_api_server_and_keeps_negative_answers_short(objects) -> None:
