@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubedns.dns.names import Labels, pack_address, parse_domain
-from kubedns.shared.config import parse_federation
+from kubedns.shared.config import parse_federations
 from kubedns.shared.flags import (
     HELP,
     VERBOSITY,
@@ -91,11 +91,6 @@ def _nameservers(text: str) -> tuple[ServerAddress, ...]:
     return tuple(dict.fromkeys(parse_server(word, hostnames=False) for word in words))
 
 
-def _federations(text: str) -> Mapping[str, str]:
-    pairs = [word.strip().partition("=") for word in text.split(",") if word.strip()]
-    return dict(parse_federation(name, domain) for name, _, domain in pairs)
-
-
 FLAGS: Final[tuple[Flag, ...]] = (
     Flag("domain", _domain, _domain("cluster.local"), "Cluster domain to serve.", "NAME", "cluster.local."),
     Flag(
@@ -143,7 +138,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
     ),
     Flag(
         "federations",
-        _federations,
+        parse_federations,
         {},
         "Federations, name=domain, comma-separated. Deprecated: use the "
         "key federations. Not together with --config-dir or --config-map.",

@@ -2,21 +2,22 @@
 
 In: the keys of a directory or a ConfigMap, each a value of bytes.  Out: a Config in canonical
 form: two Configs that are equal have the same effect.  A value that is wrong anywhere refuses the
-update as a whole, with every fault named.  Source: the original's JSON values; `hosts` is new.
+update as a whole, with every fault named.  Source: the original's values: JSON, and for
+`federations` the form of its flag as well; `hosts` is new.
 
 Differs: the original reads a value with Go's JSON decoder, which takes duplicate keys and JSON
-of foreign types in places, and lets through names and ports that dnsmasq then dies of.
+of foreign types in places, and lets through names and ports that dnsmasq then dies of; it takes
+stub domains inside the cluster domain, whose answers kube-dns does not accept from anybody.
 """
 
-import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubedns.shared.hosts import parse_hosts
-from kubedns.shared.servers import ServerAddress, parse_dns_name, parse_server, quoted
+from kubedns.shared.keyforms import Form, type_name
+from kubedns.shared.servers import ServerAddress, doubt_about_port, parse_dns_name, parse_server, quoted
 
 LARGEST_VALUE: Final = 1 << 20
 """Octets of the largest value, as the API server limits a ConfigMap."""
@@ -24,6 +25,9 @@ LARGEST_VALUE: Final = 1 << 20
 MOST_UPSTREAMS: Final = 3
 _MOST_FAULTS = 10
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UPSTREAMS: Final = Form(list, '["192.0.2.53", "[2001:db8::53]:5353"]')
+_STUBS: Final = Form(dict, '{"corp.example": ["192.0.2.53"]}')
+_FEDERATIONS: Final = Form(dict, '{"name": "domain.example"}, or name=domain.example,name=domain.example')
 _DNS_1123_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -59,11 +63,23 @@ class InvalidConfigError(Exception):
         super().__init__("; ".join(map(str, self.errors)))
 
 
-def parse_config(data: Mapping[str, bytes], domain: str) -> tuple[Config, tuple[str, ...]]:
+@dataclass(slots=True)
+class _Findings:
+    """What is wrong with the value of one key: `faults` refuse it, `idle` has no effect, `doubts` may be meant."""
+
+    faults: list[str] = field(default_factory=list)
+    idle: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+
+
+def parse_config(
+    data: Mapping[str, bytes], domain: str, *, strict: bool = False
+) -> tuple[Config, tuple[str, ...]]:
     """Return the configuration that the keys of `data` make, and warnings for a person.
 
     `domain` is the cluster domain, in any case, with or without final dot; the empty string
-    where it is not known.  Raises InvalidConfigError when any value is wrong.
+    where it is not known.  `strict` refuses what has no effect, too, instead of warning of it.
+    Raises InvalidConfigError when any value is wrong.
     """
     apex = domain.lower().removesuffix(".")
     parsed: dict[str, Any] = {}
@@ -72,32 +88,55 @@ def parse_config(data: Mapping[str, bytes], domain: str) -> tuple[Config, tuple[
     for key, parse in _PARSERS.items():
         if key not in data:
             continue
-        faults: list[str] = []
+        found = _Findings()
         try:
-            parsed[key] = parse(_text(data[key]), apex, faults, warnings)
+            parsed[key] = parse(_text(data[key]), apex, found)
         except ValueError as error:
-            faults.append(str(error))
-        errors += [ConfigError(key, fault) for fault in faults[:_MOST_FAULTS]]
-        if len(faults) > _MOST_FAULTS:
-            errors.append(ConfigError(key, f"and {len(faults) - _MOST_FAULTS} more faults"))
+            found.faults.append(str(error))
+        errors += [
+            ConfigError(key, fault) for fault in _few([*found.faults, *(found.idle if strict else ())])
+        ]
+        warnings += [f"{key}: {text}" for text in _few([*found.idle, *found.doubts])]
+    unknown = sorted(data.keys() - _PARSERS.keys())
+    if strict:
+        errors += [ConfigError(name, f"unknown key{_meant(name)}") for name in unknown]
     if errors:
         raise InvalidConfigError(errors)
-    if unknown := sorted(data.keys() - _PARSERS.keys()):
-        names = ", ".join(map(_unknown, unknown[:_MOST_FAULTS]))
-        more = f" and {len(unknown) - _MOST_FAULTS} more" if len(unknown) > _MOST_FAULTS else ""
-        warnings.append(f"unknown keys, which have no effect: {names}{more}")
+    if unknown:
+        names = ", ".join(_few([quoted(name) + _meant(name) for name in unknown]))
+        warnings.append(f"unknown keys, which have no effect: {names}")
     config = Config(
-        federations=parsed.get("federations", {}),
-        stub_domains=parsed.get("stubDomains", {}),
-        upstream_nameservers=parsed.get("upstreamNameservers", ()),
+        federations=parsed.get("federations") or {},
+        stub_domains=parsed.get("stubDomains") or {},
+        upstream_nameservers=parsed.get("upstreamNameservers") or (),
         hosts=parsed.get("hosts", ""),
     )
     return config, tuple(warnings)
 
 
-def _unknown(name: str) -> str:
+def _few(findings: list[str]) -> list[str]:
+    more = len(findings) - _MOST_FAULTS
+    return findings[:_MOST_FAULTS] + ([f"and {more} more"] if more > 0 else [])
+
+
+def _meant(name: str) -> str:
     meant = next((key for key in _PARSERS if key.lower() == name.lower().removesuffix(".json")), None)
-    return f"{quoted(name)} (did you mean {meant}?)" if meant else quoted(name)
+    return f" (did you mean {meant}?)" if meant else ""
+
+
+def parse_federations(text: str) -> dict[str, str]:
+    """Return name -> domain of `name=domain,name=domain`, the original's form, of which the last wins.
+
+    Raises ValueError with the reason.
+    """
+    federations: dict[str, str] = {}
+    for pair in text.split(",") if text.strip() else ():
+        name, equals, federation_domain = (word.strip() for word in pair.partition("="))
+        if not equals:
+            raise ValueError(f"{quoted(pair.strip())} is not name=domain; write name=domain,name=domain")
+        label, target = parse_federation(name, federation_domain)
+        federations[label] = target
+    return federations
 
 
 def parse_federation(name: str, federation_domain: str) -> tuple[str, str]:
@@ -122,122 +161,90 @@ def _text(value: bytes) -> str:
         raise ValueError(f"is not UTF-8 (octet {error.start})") from error
 
 
-def _json(text: str) -> Any:
-    """Return the JSON value, None where it stands for an absent key; raises ValueError."""
-    if not text.strip():
-        return None
-    try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON: {error}") from error
-    except RecursionError as error:
-        raise ValueError("is nested too deeply") from error
-    return None if value in (None, [], {}) else value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"has the name {quoted(twice)} twice")
-    return value
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"is not JSON: {text} is no JSON number")
-
-
-def _object(value: Any, form: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"must be a JSON object {form}, not {_json_type(value)}")
-    return value
-
-
-def _json_type(value: Any) -> str:
-    names = {bool: "a boolean", str: "a string", list: "an array", dict: "an object", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
-def _federations(text: str, apex: str, faults: list[str], warnings: list[str]) -> dict[str, str]:
-    value = _json(text)
+def _federations(text: str, apex: str, found: _Findings) -> dict[str, str]:
+    if "=" in text and not text.lstrip().startswith(("{", "[", '"')):
+        return parse_federations(text)
     federations: dict[str, str] = {}
-    for name, target in _object(value, '{"name": "domain"}').items() if value is not None else ():
+    for name, target in (_FEDERATIONS.parse(text) or {}).items():
         if not isinstance(target, str):
-            faults.append(f"domain of federation {quoted(name)} must be a string, not {_json_type(target)}")
+            found.faults.append(
+                f"domain of federation {quoted(name)} must be a string, not {type_name(target)}"
+            )
             continue
         try:
             label, federation_domain = parse_federation(name, target)
         except ValueError as error:
-            faults.append(str(error))
+            found.faults.append(str(error))
             continue
         if label in federations:
-            faults.append(f"federation {quoted(label)} is named twice, in different case")
+            found.faults.append(f"federation {quoted(label)} is named twice, in different case")
         federations[label] = federation_domain
     return federations
 
 
-def _stub_domains(
-    text: str, apex: str, faults: list[str], warnings: list[str]
-) -> dict[str, tuple[ServerAddress, ...]]:
-    value = _json(text)
+def _stub_domains(text: str, apex: str, found: _Findings) -> dict[str, tuple[ServerAddress, ...]]:
     stubs: dict[str, tuple[ServerAddress, ...]] = {}
-    for name, servers in _object(value, '{"domain": ["server"]}').items() if value is not None else ():
+    for name, servers in (_STUBS.parse(text) or {}).items():
         try:
             stub = _stub_name(name, apex)
         except ValueError as error:
-            faults.append(f"stub domain {error}")
+            found.faults.append(f"stub domain {error}")
             continue
         if stub in stubs:
-            faults.append(f"stub domain {quoted(stub)} is named twice, in different spelling")
-        stubs[stub] = _servers(servers, f"stub domain {quoted(name)}: ", faults, hostnames=True)
+            found.faults.append(f"stub domain {quoted(stub)} is named twice, in different spelling")
+        stubs[stub] = _servers(servers, f"stub domain {quoted(name)}: ", found, hostnames=True)
         if servers == []:
-            warnings.append(f"stubDomains: stub domain {quoted(name)} has no servers and no effect")
+            found.idle.append(f"stub domain {quoted(name)} has no servers and no effect")
     return {stub: servers for stub, servers in stubs.items() if servers}
 
 
 def _stub_name(name: str, apex: str) -> str:
+    """Return the canonical name of a stub domain, which may be above the cluster domain: the longer one wins."""
     stub = parse_dns_name(name)
-    if apex and f".{apex}".endswith(f".{stub}"):
-        relation = "is the cluster domain" if stub == apex else f"is a parent of the cluster domain {apex}"
-        raise ValueError(f"{quoted(name)} {relation}, which is answered by kube-dns itself")
-    if apex and f".{stub}".endswith((f".svc.{apex}", f".pod.{apex}")):
-        raise ValueError(f"{quoted(name)} would take names of the cluster away from kube-dns")
+    if apex and stub == apex:
+        raise ValueError(f"{quoted(name)} is the cluster domain, which is answered by kube-dns itself")
+    if apex and stub.endswith(f".{apex}"):
+        raise ValueError(f"{quoted(name)} is inside the cluster domain {apex}, where only kube-dns answers")
     return stub
 
 
-def _upstreams(text: str, apex: str, faults: list[str], warnings: list[str]) -> tuple[ServerAddress, ...]:
-    value = _json(text)
-    servers = _servers(value, "", faults, hostnames=False) if value is not None else ()
+def _upstreams(text: str, apex: str, found: _Findings) -> tuple[ServerAddress, ...]:
+    servers = _servers(_UPSTREAMS.parse(text) or [], "", found, hostnames=False)
     if len(servers) > MOST_UPSTREAMS:
         raise ValueError(f"names {len(servers)} servers; at most {MOST_UPSTREAMS} are allowed")
     return servers
 
 
-def _servers(value: Any, where: str, faults: list[str], *, hostnames: bool) -> tuple[ServerAddress, ...]:
-    """Return the servers of a JSON array, each once, in order; faults are added to the list."""
+def _servers(value: Any, where: str, found: _Findings, *, hostnames: bool) -> tuple[ServerAddress, ...]:
+    """Return the servers of a JSON array, each once, in order."""
     if not isinstance(value, list):
-        faults.append(f'{where}must be a JSON array ["server"], not {_json_type(value)}')
+        advice = _UPSTREAMS.of_servers(value)
+        found.faults.append(f"{where}must be a JSON array, not {type_name(value)}; write {advice}")
         return ()
     servers: dict[ServerAddress, None] = {}
     for text in value:
         if not isinstance(text, str):
-            faults.append(f"{where}a server must be a string, not {_json_type(text)}")
+            found.faults.append(f"{where}a server must be a string, not {type_name(text)}")
             continue
         try:
             servers[parse_server(text, hostnames=hostnames)] = None
         except ValueError as error:
-            faults.append(f"{where}{error}")
+            several = f"; write {_UPSTREAMS.of_servers(text)}" if "," in text else ""
+            found.faults.append(f"{where}{error}{several}")
+            continue
+        if doubt := doubt_about_port(text):
+            found.doubts.append(f"{where}{doubt}")
     return tuple(servers)
 
 
-def _hosts(text: str, apex: str, faults: list[str], warnings: list[str]) -> str:
-    return parse_hosts(text, apex, faults)
+def _hosts(text: str, apex: str, found: _Findings) -> str:
+    return parse_hosts(text, apex, found.faults)
 
 
-_PARSERS: Final[Mapping[str, Callable[[str, str, list[str], list[str]], Any]]] = {
+_PARSERS: Final[Mapping[str, Callable[[str, str, _Findings], Any]]] = {
     "federations": _federations,
     "stubDomains": _stub_domains,
     "upstreamNameservers": _upstreams,
     "hosts": _hosts,
 }
-"""Key -> parser of (text, cluster domain, faults to add to, warnings to add to)."""
+"""Key -> parser of (text, cluster domain, findings to add to)."""

@@ -7,7 +7,7 @@ address gives its reverse name.
 
 from ipaddress import ip_address
 
-from kubedns.shared.servers import parse_dns_name, quoted
+from kubedns.shared.servers import ends_in_a_number, parse_dns_name, quoted
 
 
 def parse_hosts(text: str, apex: str, faults: list[str]) -> str:
@@ -46,7 +46,7 @@ def _address(word: str) -> str:
 
 def _name(word: str, apex: str) -> str:
     name = parse_dns_name(word)
-    if name.rpartition(".")[2].isdigit():
+    if ends_in_a_number(name):
         raise ValueError(f"{quoted(word)} is not a name")
     if apex and f".{name}".endswith(f".{apex}"):
         raise ValueError(f"{quoted(word)} is inside the cluster domain {apex}, where only kube-dns answers")

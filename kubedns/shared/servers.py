@@ -8,12 +8,15 @@ one server are equal.  Source: the values of `upstreamNameservers` and `stubDoma
 import re
 import reprlib
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 DNS_PORT: Final = 53
 
 _HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
+_USUAL_PORTS: Final = frozenset((DNS_PORT, 853, *range(1024, 10_000)))
+"""Ports that four digits of an IPv6 address can be mistaken for."""
 _LONGEST_NAME = 253
 _repr = reprlib.Repr()
 _repr.maxstring = 80
@@ -43,7 +46,7 @@ def parse_server(text: str, *, hostnames: bool) -> ServerAddress:
     Addresses that no server can have (unspecified, multicast, with a zone id) are refused.
     """
     host, port = _split(text.strip())
-    if ":" in host or host.rpartition(".")[2].isdigit():
+    if ":" in host or ends_in_a_number(host):
         return ServerAddress(_canonical_address(host, text), port)
     if not hostnames:
         raise ValueError(f"{quoted(text)} is not an IP address")
@@ -51,6 +54,24 @@ def parse_server(text: str, *, hostnames: bool) -> ServerAddress:
         return ServerAddress(parse_dns_name(host), port)
     except ValueError as error:
         raise ValueError(f"{quoted(text)} is neither an IP address nor a hostname: {error}") from error
+
+
+def ends_in_a_number(name: str) -> bool:
+    """Whether a name would be read as an IPv4 address by some readers (`127.1`, `0x7f000001`), or is one."""
+    return _NUMBER.fullmatch(name.removesuffix(".").rpartition(".")[2]) is not None
+
+
+def doubt_about_port(text: str) -> str:
+    """Return a warning where what is meant as the port is the last group of an IPv6 address; else nothing."""
+    host, _, last = text.strip().rpartition(":")
+    if not last.isdecimal() or int(last) not in _USUAL_PORTS:
+        return ""
+    try:
+        IPv6Address(host)
+        IPv6Address(text.strip())
+    except ValueError:
+        return ""
+    return f"{quoted(text)} is one IPv6 address, at port {DNS_PORT}; for port {last} write [{host}]:{last}"
 
 
 def parse_dns_name(text: str) -> str:
