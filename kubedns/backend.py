@@ -18,6 +18,10 @@ class BackendError(Exception):
     """The backend cannot tell now; the text says why.  The client gets SERVFAIL."""
 
 
+class TooWideError(Exception):
+    """A wildcard stands for more names than one question may look at.  The client gets REFUSED."""
+
+
 class ServiceRecord(NamedTuple):
     """One record, as SkyDNS's `Service` with the fields that cluster DNS uses.
 
@@ -37,6 +41,10 @@ class Subtree(Protocol):
 
     packed: dict[bytes, Any] | None
     """What a reader made of these names: it lives exactly as long as what it was made from."""
+
+    @property
+    def is_alias(self) -> bool:
+        """Whether it is the name of an ExternalName alone."""
 
     def has(self, path: Labels) -> bool:
         """Whether the name with this path below the Service exists."""
@@ -70,7 +78,7 @@ class Backend(Protocol):
         """Return the records at a name of the domain, None when the name does not exist.
 
         Unless `exact`, a label `*` is a wildcard; at most MOST_RECORDS come back.
-        Raises BackendError.
+        Raises BackendError, and TooWideError for a wildcard.
         """
 
     def reverse_record(self, name: Labels) -> tuple[Labels, ...] | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kubedns.backend import Backend, BackendError, ServiceRecord
+from kubedns.backend import Backend, BackendError, ServiceRecord, TooWideError
 from kubedns.dns import numbers
 from kubedns.dns.names import Labels, to_text
 from kubedns.dns.records import Resolution, UpstreamRecord
@@ -63,7 +63,10 @@ class ZoneAnswers:
 
     def resolve(self, name: Labels, qtype: int) -> Answer | Chain:
         """Answer a question for a name of the zone."""
-        return self.follow(Chain(qtype, name))
+        try:
+            return self.follow(Chain(qtype, name))
+        except TooWideError:
+            return Answer(numbers.REFUSED, authoritative=False)
 
     def follow(self, chain: Chain) -> Answer | Chain:
         """Take a chain further, whose target is answered here."""
@@ -206,13 +209,13 @@ class ZoneAnswers:
         """Return the SRV records and the addresses of their targets.
 
         An address record has port 0 and itself as target.  Weights share 100 among the records
-        before equal ones merge, as in SkyDNS.  Where no message holds all of them there are no
+        before equal ones merge, as in SkyDNS.  Differs: none is 0, which takes a server out.  Where no message holds all of them there are no
         addresses: the records turn, so that all are seen in time.
         """
         named = [record for record in records if record.owner is not None]
         if not named:
             return [], []
-        weight = 100 // len(named)
+        weight = max(1, 100 // len(named))
         targets: dict[Labels, list[bytes]] = {}
         rdatas: dict[Rdata, None] = {}
         octets = 0

@@ -33,6 +33,8 @@ one question and nothing else, or an OPT record at most (RFC 1035 4.1.1, RFC 403
 _ROOT_OPT: Final = b"\0\0\x29"
 _OPTIONS: Final = (opt(Edns(0, do=False)), opt(Edns(0, do=True)))
 _ABSENT_TYPES: Final = (numbers.A, numbers.AAAA, numbers.SRV)
+_OTHER_WAYS: Final = frozenset((numbers.CNAME, numbers.ANY, numbers.AXFR, numbers.IXFR))
+"""Types that the full path answers, or refuses."""
 _LONGEST_LABEL: Final = 63
 _LONGEST_NAME: Final = 254
 """Octets of the longest name without its root label."""
@@ -122,7 +124,7 @@ class LeanPath:
     def _packed_below(self, lower: bytes, question: bytes) -> Packed | None:
         """Return what is kept for a name below a Service's, or NXDOMAIN where nothing is there."""
         tail = lower[-self._tail_octets :]
-        if tail not in self._tails:
+        if tail not in self._tails and not self._is_plain(tail):
             return None
         # Most are one label below, so that no walk is needed.
         service: int | None = lower[0] + 1
@@ -150,8 +152,12 @@ class LeanPath:
     def _made(self, subtree: Subtree, head: bytes, lower: bytes, question: bytes) -> Packed | None:
         """Make and keep the answer for a name that exists; None where the full path has to."""
         tail = lower[-self._tail_octets :]
-        if len(lower) - TYPE_AND_CLASS - 1 > _LONGEST_NAME or tail not in self._tails:
+        octets = len(lower) - TYPE_AND_CLASS - 1
+        if octets > _LONGEST_NAME:
             return None
+        if tail not in self._tails:
+            absent = self._is_plain(tail) and not subtree.is_alias
+            return self._negatives.get(numbers.NOERROR, octets) if absent else None
         if tail == self._srv_tail:
             packed = self._packer.srv(subtree, head, lower) if lower == question else None
         else:
@@ -160,6 +166,11 @@ class LeanPath:
             self._server_counters.misses += 1
             self._keep(subtree, head + self._tails[tail], packed)
         return packed
+
+    def _is_plain(self, tail: bytes) -> bool:
+        """Whether a tail is of class IN, below the suffix, and of no type that the full path must see."""
+        qtype = int.from_bytes(tail[-4:-2])
+        return tail[-2:] == b"\0\1" and tail.startswith(self._suffix) and qtype not in _OTHER_WAYS
 
     @staticmethod
     def _keep(subtree: Subtree, key: bytes, packed: Packed) -> None:

@@ -54,7 +54,7 @@ class SubtreePacker:
             return None
         service = question[len(head) : -TYPE_AND_CLASS]
         at = (0xC000 | numbers.HEADER_SIZE + len(head)).to_bytes(2)
-        weight = 100 // len(found)
+        weight = max(1, 100 // len(found))
         records: dict[bytes, None] = {}
         names: dict[bytes, bytes] = {}
         for target, port in found:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kubedns.backend import MOST_RECORDS, BackendError, ServiceRecord
+from kubedns.backend import MOST_RECORDS, BackendError, ServiceRecord, TooWideError
 from kubedns.dns.names import Labels, address_of_reverse, pod_address, to_wire
 from kubedns.objects import Endpoint, EndpointSlice, Key, Service, Sink, Topology
 from kubedns.zone import generate
@@ -184,13 +184,13 @@ class ClusterZone:
         path = name[::-1]
         wild = not exact and WILDCARD in below
         try:
-            found = self._tree.match(path, MOST_RECORDS) if wild else self._tree.get(path)
+            found = self._tree.match(path) if wild else self._tree.get(path)
         except TooManyNamesError as error:
-            raise BackendError(str(error)) from error
+            raise TooWideError(str(error)) from error
         if found is None:
             covered = self._federations and self._federations.covers(below)
             return self._federated(below) if covered else None
-        return tuple(found)
+        return tuple(found[:MOST_RECORDS] if wild else found)
 
     def has_federations(self) -> bool:
         """Whether a federation is configured."""

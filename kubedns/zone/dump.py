@@ -19,33 +19,28 @@ _json = json.JSONEncoder(separators=(",", ":")).encode
 def dump(node: Node, ttl: int) -> Iterator[str]:
     """Yield the JSON of a tree in pieces of little work each, so that the caller can pause between them.
 
-    `{"ChildNodes": {label: node}, "Entries": {label: record}}`, zero values and empty maps left
-    out; a record, or a list of them where a name holds several.  A piece may be empty.  What changes
-    meanwhile is shown as it is when its turn comes, or not at all.
+    `{"ChildNodes": {label: node}, "Entries": {label: record}}`, the two maps always, zero values
+    left out; a record, or a list of them where a name holds several.  A piece may be empty.  What
+    changes meanwhile is shown as it is when its turn comes, or not at all.
     """
     entries: Entries = {}
     children: Mapping[bytes, Node] = {}
     for entries, children in node.view_in_steps():  # noqa: B007  the last ones count
         yield ""
-    yield "{"
-    if children:
-        yield '"ChildNodes":{'
-        separator = ""
-        for label in (yield from _in_order(children)):
-            if (child := children.get(label)) is not None:
-                yield separator + _json(label.decode("latin-1")) + ":"
-                yield from dump(child, ttl)
-                separator = ","
-        yield "}"
-    if entries:
-        yield (',"Entries":' if children else '"Entries":') + "{"
-        separator = ""
-        for label in (yield from _in_order(entries)):
-            if records := entries.get(label):
-                yield from _shown(separator, label, records, ttl)
-                separator = ","
-        yield "}"
-    yield "}"
+    yield '{"ChildNodes":{'
+    separator = ""
+    for label in (yield from _in_order(children)):
+        if (child := children.get(label)) is not None:
+            yield separator + _json(label.decode("latin-1")) + ":"
+            yield from dump(child, ttl)
+            separator = ","
+    yield '},"Entries":{'
+    separator = ""
+    for label in (yield from _in_order(entries)):
+        if records := entries.get(label):
+            yield from _shown(separator, label, records, ttl)
+            separator = ","
+    yield "}}"
 
 
 def _in_order(labels: Collection[bytes]) -> Generator[str, None, Iterable[bytes]]:

@@ -16,7 +16,7 @@ from kubedns.backend import ServiceRecord
 from kubedns.dns.names import Labels
 
 WILDCARD = b"*"
-MOST_NODES: Final = 1024
+MOST_NODES: Final = 1000
 """Nodes that one wildcard lookup looks at, so that no question holds up the others."""
 
 
@@ -83,8 +83,15 @@ class Node:
         """Whether somebody has looked at its entries or children already."""
         return self._maker is None
 
+    @property
+    def is_alias(self) -> bool:
+        """Whether nothing is known of it but that it exists, as of an ExternalName."""
+        return self._maker is None and not self._entries and not self._children
+
     def has(self, path: Labels) -> bool:
         """Whether a name exists at this path below the node; the empty path is the node itself."""
+        if not path:
+            return True
         node = self
         for label in path[:-1]:
             child = node.children.get(label)
@@ -93,7 +100,7 @@ class Node:
             node = child
         if node._maker is not None:
             node._grow(node._maker)
-        return not path or path[-1] in node._entries or path[-1] in node._children
+        return path[-1] in node._entries or path[-1] in node._children
 
     def addresses(self, label: bytes, octets: int) -> tuple[bytes, ...] | None:
         """Return the distinct addresses of one length at the node (an empty label) or one label below it.
@@ -222,43 +229,40 @@ class TreeCache:
             return None
         return _records_at(path[::-1], node)
 
-    def match(self, path: Labels, most: int) -> list[ServiceRecord] | None:
-        """Return at most `most` records at a path with wildcards; None when there are none.
+    def match(self, path: Labels) -> list[ServiceRecord] | None:
+        """Return the records at a path with wildcards; None when there are none.
 
         `*` stands for every child that does not begin with `_`; as the last label it means the
-        entries of the node before it.  Differs: where another `*` stands before it, the last one
-        also means the entries of the children, so that `*.*.svc` lists what it seems to ask for.
-        Raises TooManyNamesError where nothing is found at the first MOST_NODES nodes.
+        entries of the node before it.  Raises TooManyNamesError where that takes a look at more
+        than MOST_NODES nodes.
         """
+        label = path[-1]
         found: list[ServiceRecord] = []
-        pending: list[tuple[Labels, Node]] = [((), self.root)]
-        looked = 0
-        while pending and len(found) < most:
-            if looked == MOST_NODES:
-                if not found:
-                    raise TooManyNamesError(f"no match in the first {MOST_NODES} nodes of many more")
-                break
-            looked += 1
-            at, node = pending.pop()
-            if len(at) == len(path):
-                found += _records_at(at, node)
-                continue
-            label, is_last = path[len(at)], len(at) == len(path) - 1
-            if label != WILDCARD:
-                if is_last and label in node.entries:
-                    found += _records((label, *at), node.entries[label])
-                elif (child := node.children.get(label)) is not None:
-                    pending.append(((label, *at), child))
-                continue
-            if is_last:
+        for at, node in self._matching(path[:-1]):
+            if label == WILDCARD:
                 found += _records_below(at, node)
-            if not is_last or WILDCARD in path[:-1]:
-                pending.extend(
-                    ((name, *at), child)
-                    for name, child in reversed(list(node.children.items()))
-                    if not name.startswith(b"_")
-                )
-        return found[:most] or None
+            elif label in node.entries:
+                found += _records((label, *at), node.entries[label])
+            elif (child := node.children.get(label)) is not None:
+                found += _records_at((label, *at), child)
+        return found or None
+
+    def _matching(self, path: Labels) -> list[tuple[Labels, Node]]:
+        """Return the nodes at a path with wildcards, each with its labels."""
+        nodes: list[tuple[Labels, Node]] = [((), self.root)]
+        looked = 0
+        for label in path:
+            below: list[tuple[Labels, Node]] = []
+            for at, node in nodes:
+                looked += len(node.children) if label == WILDCARD else 1
+                if looked > MOST_NODES:
+                    raise TooManyNamesError(f"a wildcard stands for more than {MOST_NODES} names")
+                if label == WILDCARD:
+                    below += [((it, *at), child) for it, child in node.children.items() if it[:1] != b"_"]
+                elif (child := node.children.get(label)) is not None:
+                    below.append(((label, *at), child))
+            nodes = below
+        return nodes
 
 
 def _records_at(at: Labels, node: Node) -> list[ServiceRecord]:

@@ -166,9 +166,6 @@ class Oracle:
                 found += self._at(f"{first}.{node}") or []
                 continue
             found += self._items.get(node, [])
-            if "*" in middle:
-                for child in self._children(node):
-                    found += self._own(child)
         return found or None
 
     def _children(self, node: str) -> Iterator[str]:
@@ -292,7 +289,7 @@ class Oracle:
         answer, additional = set(), set()
         for item in items:
             target = item.target or item.name
-            answer.add(Rr(name, "SRV", f"10 {100 // len(items)} {item.port} {target}"))
+            answer.add(Rr(name, "SRV", f"10 {max(1, 100 // len(items))} {item.port} {target}"))
             addresses = [item.address] if item.address else self._addresses([item])
             additional |= {Rr(target, _type(ip), str(ip)) for ip in addresses}
         return answer, additional

@@ -201,6 +201,8 @@ def question_name(rng: Random, population: Population) -> str:
         f"nope.shop.pod.{DOMAIN}",
         f"{rng.choice(NAMESPACES)}.svc.{DOMAIN}",
         f"*.*.svc.{DOMAIN}",
+        f"*.*.*.svc.{DOMAIN}",
+        f"*.{rng.choice(NAMESPACES)}.*.{DOMAIN}",
         f"*.{rng.choice(NAMESPACES)}.svc.{DOMAIN}",
         f"{rng.choice(NAMES)}.*.svc.{DOMAIN}",
         f"*.{rng.choice(NAMES)}.*.svc.{DOMAIN}",

@@ -86,10 +86,11 @@ def test_wildcards_answer_by_default_and_nothing_when_off(loop):
     for policy, found in ((Policy(), True), (Policy(wildcards=False), False)):
         cluster = Cluster(loop, policy=policy)
         cluster.service("shop", "web", "10.0.0.10", ports=[{"name": "http", "port": 80}])
-        for name in (f"*.*.svc.{D}", f"*.web.shop.svc.{D}", f"web.*.svc.{D}", f"_http._tcp.*.shop.svc.{D}"):
+        for name in (f"*.*.*.svc.{D}", f"*.web.shop.svc.{D}", f"web.*.svc.{D}", f"_http._tcp.*.shop.svc.{D}"):
             assert cluster.addresses(name) == ({"10.0.0.10"} if found else set())
             assert (cluster.ask(name).rcode == "NXDOMAIN") != found
-        assert is_nxdomain(cluster.ask(f"*.shop.svc.{D}"))
+        for name in (f"*.shop.svc.{D}", f"*.*.svc.{D}", f"*.shop.*.{D}"):
+            assert is_nxdomain(cluster.ask(name))
         assert cluster.addresses(f"web.shop.svc.{D}") == {"10.0.0.10"}
 
 
@@ -111,6 +112,17 @@ def test_answers_turn_from_one_question_to_the_next_also_when_kept(cluster):
     replies = [cluster.served.ask(query) for _ in range(10)]
     assert len(set(replies)) == 5
     assert len({read(query, reply).answer for reply in replies}) == 1
+
+
+@pytest.mark.parametrize(("count", "weight"), [(3, 33), (100, 1), (101, 1), (250, 1)])
+def test_srv_weights_share_100_and_none_is_0(cluster, count, weight):
+    cluster.service("shop", "peer")
+    cluster.slice("shop", "s", "peer", *crowd(count), ports=[{"name": "x", "port": 1}])
+    for name in (f"_x._tcp.peer.shop.svc.{D}", f"peer.shop.svc.{D}"):
+        query = ask(name, "SRV")
+        reply = read(query, cluster.served.ask(query, tcp=True), tcp=True)
+        assert {record.rdata.split()[1] for record in reply.answer} == {str(weight)}
+        assert len(reply.answer) == count
 
 
 def test_before_the_first_sync_own_names_are_refused(loop):
