@@ -79,6 +79,11 @@ class Health:
         stop = asyncio.Event()
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, stop.set)
+        loop.add_signal_handler(
+            signal.SIGHUP, _log.info, "SIGHUP: nothing to read again, all settings are flags"
+        )
+        loop.add_signal_handler(signal.SIGUSR1, self._log_statistics)
+        loop.add_signal_handler(signal.SIGUSR2, lambda: None)
         loop.add_signal_handler(signal.SIGCHLD, self._children.reap_orphans)
         runner, port = await serve(application(self._answers()), self._options.port, PROGRAM)
         _log.info("%s %s listens on port %d", PROGRAM, __version__, port)
@@ -89,6 +94,19 @@ class Health:
         _log.info("ending")
         await cancel(*tasks)
         await runner.cleanup()
+
+    def _log_statistics(self) -> None:
+        now = self._clock()
+        for check in (check for _, check in (*self._commands, *self._probes)):
+            verdict = check.verdict(now)
+            state = "healthy" if verdict.healthy else f"fails: {verdict.reason}"
+            _log.info(
+                "statistics: %s: %d good runs, %d failed; %s",
+                check.path,
+                check.successes,
+                check.failures,
+                state,
+            )
 
     def _jobs(self) -> Iterator[Job]:
         recorded = Recorder(quiet=self._options.quiet).recorded

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Final
@@ -20,18 +20,20 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from kubedns import __version__
+from kubedns.applier import SettingsApplier
 from kubedns.cluster.clusterwatch import ClusterWatch
 from kubedns.cluster.configmap import ConfigData
 from kubedns.cluster.credentials import load_credentials
 from kubedns.cluster.files import CredentialsError
 from kubedns.config.check import check_config
+from kubedns.config.directory import DirectoryFollower
 from kubedns.config.options import PROGRAM, Options, from_argv, help_text
 from kubedns.config.resolvconf import ResolvConf
-from kubedns.config.settings import InForce, Settings
+from kubedns.config.settings import Settings
 from kubedns.dns.names import to_text
 from kubedns.process.filelimit import allow_many_files
 from kubedns.process.garbage import GarbageKeeper, defer_full_collections
-from kubedns.shared.configdir import ConfigDirError, DirectoryWatch, Snapshot
+from kubedns.shared.config import Config
 from kubedns.shared.flags import UsageError
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
@@ -39,11 +41,11 @@ from kubedns.shared.web import PortBusyError, serve
 from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.querylog import logged
 from kubedns.skydns.server import Server
-from kubedns.steering import Steering
 from kubedns.telemetry.collectors import ClusterCollector, ClusterView, ServerCollector
 from kubedns.telemetry.counters import ServerCounters
 from kubedns.telemetry.report import ReportView, report
 from kubedns.telemetry.status import metrics_app, status_app
+from kubedns.telemetry.summary import summary
 from kubedns.telemetry.watches import PROPAGATION_BOUNDS
 from kubedns.transport.batch import Responder
 from kubedns.transport.listeners import listen
@@ -84,15 +86,16 @@ class KubeDns:
         credentials = load_credentials(options.kubeconfig, options.master_url, os.environ)
         self._api_server = credentials.server
         self._cluster = ClusterWatch(credentials, self._zone.services, self._zone.slices)
-        self._steering = Steering(
+        self._applier = SettingsApplier(
             self._zone,
             self._forwarder,
             StubServers(self._zone, self._forwarder.resolve),
             self._cluster.api,
             options.config_period,
         )
-        flags = InForce(nameservers=options.nameservers, federations=options.federations)
-        self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._steering.apply)
+        flags = Config(upstream_nameservers=options.nameservers, federations=options.federations)
+        self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._applier.apply)
+        self._directory: DirectoryFollower | None = None
         self._web_servers: list[web.AppRunner] = []
         self._started = time.time()
         self._draining = False
@@ -105,6 +108,9 @@ class KubeDns:
         stopping: asyncio.Queue[signal.Signals] = asyncio.Queue()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stopping.put_nowait, number)
+        loop.add_signal_handler(signal.SIGHUP, self._reread)
+        loop.add_signal_handler(signal.SIGUSR1, self._log_statistics)
+        loop.add_signal_handler(signal.SIGUSR2, lambda: None)
         async with AsyncExitStack() as stack:
             await self._start(stack)
             sync = spawn(self._sync(), name="first sync")
@@ -138,7 +144,7 @@ class KubeDns:
         stack.push_async_callback(cancel, spawn(self._keep_time(), name="clock"))
         keeper = GarbageKeeper(self._open_connections, lambda: not self._zone.has_synced(), self._zone.forget)
         stack.push_async_callback(cancel, spawn(keeper.run(), name="garbage"))
-        stack.push_async_callback(self._steering.stop)
+        stack.push_async_callback(self._applier.stop)
         self._cluster.start()
         stack.push_async_callback(self._cluster.stop)
         _log.info("%s %s serves %s from %s", PROGRAM, __version__, to_text(options.domain), self._api_server)
@@ -207,10 +213,9 @@ class KubeDns:
         """Take over the configuration directory as it is now, then follow it; a ConfigMap comes later."""
         options = self._options
         if options.config_dir:
-            snapshots = aiter(DirectoryWatch(options.config_dir, options.config_period))
-            await self._offer_directory(await anext(snapshots))
-            task = spawn(self._follow_directory(snapshots), name="configuration directory")
-            stack.push_async_callback(cancel, task)
+            self._directory = DirectoryFollower(options.config_dir, options.config_period, self._settings)
+            await self._directory.start()
+            stack.push_async_callback(self._directory.stop)
         elif options.config_map:
             states: asyncio.Queue[ConfigData | None] = asyncio.Queue()
             watch = self._cluster.watch_config_map(
@@ -220,20 +225,17 @@ class KubeDns:
             stack.push_async_callback(watch.stop)
             stack.push_async_callback(cancel, spawn(self._follow_config_map(states), name="ConfigMap"))
 
-    async def _follow_directory(self, snapshots: AsyncIterator[Snapshot]) -> None:
-        async for snapshot in snapshots:
-            await self._offer_directory(snapshot)
-
-    async def _offer_directory(self, snapshot: Snapshot) -> None:
-        if isinstance(snapshot, ConfigDirError):
-            self._settings.unreadable(snapshot)
-        else:
-            await self._settings.offer(snapshot, f"configuration directory {self._options.config_dir}")
+    def _reread(self) -> None:
+        """Read the configuration directory and resolv.conf again; a ConfigMap is watched, there is no need."""
+        _log.info("SIGHUP: reading the configuration again")
+        if self._directory is not None:
+            self._directory.reread()
+        self._settings.refresh()
 
     async def _follow_config_map(self, states: "asyncio.Queue[ConfigData | None]") -> None:
         name = f"{self._options.config_map_namespace}/{self._options.config_map}"
         while True:
-            await self._settings.offer(await states.get() or {}, f"ConfigMap {name}")
+            await self._settings.update(await states.get() or {}, f"ConfigMap {name}")
 
     async def _keep_time(self) -> None:
         """Move the SOA's serial on, and look whether resolv.conf has changed."""
@@ -272,7 +274,7 @@ class KubeDns:
             program=PROGRAM,
             started=self._started,
             configuration=lambda: self._settings.configuration,
-            upstreams=lambda: [*self._forwarder.reports(), *self._steering.unresolved()],
+            upstreams=lambda: [*self._forwarder.reports(), *self._applier.unresolved()],
             why_not_ready=self._why_not_ready,
             synced=self._zone.has_synced,
             objects=self._zone.counts,
@@ -282,6 +284,10 @@ class KubeDns:
             counters=self._counters,
             now=time.monotonic,
         )
+
+    def _log_statistics(self) -> None:
+        for line in summary(self._report_view()):
+            _log.info("statistics: %s", line)
 
     def _view(self) -> ClusterView:
         return ClusterView(

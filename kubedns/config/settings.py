@@ -10,10 +10,9 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-from kubedns.dns.names import Labels, parse_domain, to_text
+from kubedns.dns.names import Labels, to_text
 from kubedns.shared.config import Config, InvalidConfigError, parse_config
 from kubedns.shared.report import Configuration, Refusal
 from kubedns.shared.servers import ServerAddress
@@ -21,29 +20,8 @@ from kubedns.shared.servers import ServerAddress
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class InForce:
-    """What the forwarder and the zone work with."""
-
-    nameservers: tuple[ServerAddress, ...] = ()
-    stub_domains: Mapping[Labels, tuple[ServerAddress, ...]] = field(default_factory=dict)
-    federations: Mapping[str, str] = field(default_factory=dict)
-
-    def as_keys(self) -> dict[str, Any]:
-        """Return the configuration keys that say the same, in their JSON form, without the absent ones."""
-        keys = {
-            "upstreamNameservers": [str(server) for server in self.nameservers],
-            "stubDomains": {
-                to_text(domain).removesuffix("."): [str(server) for server in servers]
-                for domain, servers in self.stub_domains.items()
-            },
-            "federations": dict(self.federations),
-        }
-        return {key: value for key, value in keys.items() if value}
-
-
 class Settings:
-    """Keeps the last good configuration; `apply` is called whenever what is in force changes.
+    """Keeps the last good configuration; `apply` is called whenever the effective settings change.
 
     `reloads` counts updates by outcome: applied, unchanged, refused, unreadable.  `configuration`
     tells what is in force and why the latest update is not.
@@ -52,9 +30,9 @@ class Settings:
     def __init__(
         self,
         domain: Labels,
-        flags: InForce,
+        flags: Config,
         resolv_conf: Callable[[], tuple[ServerAddress, ...]],
-        apply: Callable[[InForce], None],
+        apply: Callable[[Config], None],
     ) -> None:
         self.reloads: Counter[str] = Counter()
         self.configuration = Configuration("flags and /etc/resolv.conf")
@@ -64,25 +42,25 @@ class Settings:
         self._apply = apply
         self._config = Config()
         self._warned: tuple[str, ...] = ()
-        self._in_force: InForce | None = None
+        self._effective: Config | None = None
         self._started = False
 
     def start(self) -> None:
-        """Apply what is in force for the first time: nothing is applied before."""
+        """Apply the effective settings for the first time: nothing is applied before."""
         self._started = True
         self.refresh()
 
     def refresh(self) -> None:
-        """Work out what is in force, after resolv.conf may have changed, and apply it if it differs."""
+        """Work out the effective settings, after resolv.conf may have changed; apply them if they differ."""
         if not self._started:
             return
-        in_force = self._merged()
-        if in_force != self._in_force:
-            self._in_force = in_force
-            self.configuration = replace(self.configuration, in_force=in_force.as_keys())
-            self._apply(in_force)
+        effective = self._merged()
+        if effective != self._effective:
+            self._effective = effective
+            self.configuration = replace(self.configuration, in_force=effective.as_keys())
+            self._apply(effective)
 
-    async def offer(self, data: Mapping[str, bytes], source: str) -> None:
+    async def update(self, data: Mapping[str, bytes], source: str) -> None:
         """Take an update of the keys, or refuse it; `source` names it in the log.
 
         Read in a thread: a value of 1 MiB takes a second.  One update at a time, in order.
@@ -119,10 +97,12 @@ class Settings:
     def _note_refusal(self, *faults: Refusal) -> None:
         self.configuration = replace(self.configuration, refused=faults)
 
-    def _merged(self) -> InForce:
+    def _merged(self) -> Config:
         config = self._config
-        upstreams = config.upstream_nameservers or self._flags.nameservers or self._resolv_conf()
-        stubs = {
-            parse_domain(name, underscores=True): servers for name, servers in config.stub_domains.items()
-        }
-        return InForce(upstreams, stubs, config.federations or self._flags.federations)
+        return replace(
+            config,
+            upstream_nameservers=config.upstream_nameservers
+            or self._flags.upstream_nameservers
+            or self._resolv_conf(),
+            federations=config.federations or self._flags.federations,
+        )

@@ -45,6 +45,16 @@ class Config:
     upstream_nameservers: tuple[ServerAddress, ...] = ()
     hosts: str = ""
 
+    def as_keys(self) -> dict[str, Any]:
+        """Return the keys that say the same, in their JSON form, without the absent ones."""
+        keys = {
+            "federations": dict(self.federations),
+            "stubDomains": {domain: list(map(str, servers)) for domain, servers in self.stub_domains.items()},
+            "upstreamNameservers": list(map(str, self.upstream_nameservers)),
+            "hosts": self.hosts,
+        }
+        return {key: value for key, value in keys.items() if value}
+
 
 class ConfigError(Exception):
     """One fault: `key` is the configuration key, `reason` what is wrong with its value."""
