@@ -39,7 +39,7 @@ SIDE_BY_SIDE = -n $(or $(WORKERS),auto) --maxprocesses 8 --dist worksteal
 .PHONY: test
 test: setup ## the tests, with a real dnsmasq and dig, and kubectl where there is one
 	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils kdig:knot-dnsutils openssl:openssl ip:iproute2 \
-	    unshare:util-linux ps:procps
+	    unshare:util-linux setpriv:util-linux ps:procps
 	$(PYTHON) -m pytest -q $(SIDE_BY_SIDE) --ignore tests/e2e/pod --ignore tests/monitoring $(TESTS)
 
 .PHONY: monitoring

@@ -25,7 +25,6 @@ from kubedns.cluster.clusterwatch import ClusterWatch
 from kubedns.cluster.configmap import ConfigData
 from kubedns.cluster.credentials import load_credentials
 from kubedns.cluster.files import CredentialsError
-from kubedns.config.check import check_config
 from kubedns.config.directory import DirectoryFollower
 from kubedns.config.options import PROGRAM, Options, from_argv, help_text
 from kubedns.config.resolvconf import ResolvConf
@@ -59,6 +58,10 @@ _log = logging.getLogger(__name__)
 _SYNC_FAILED: Final = 255
 _CLOCK_PERIOD: Final = 10.0
 _LOGS_QUERIES: Final = 3
+_HOW_TO_BIND: Final = (
+    "; ports below 1024 need the capability NET_BIND_SERVICE or the sysctl "
+    "net.ipv4.ip_unprivileged_port_start=53; or give another --dns-port"
+)
 
 
 class StartError(Exception):
@@ -140,7 +143,8 @@ class KubeDns:
         except PortBusyError as error:
             raise StartError(str(error)) from error
         except OSError as error:
-            raise StartError(f"cannot listen: {error.strerror or error}") from error
+            at = options.http_bind_address or "all addresses"
+            raise StartError(f"cannot serve HTTP at {at}: {error.strerror or error}") from error
         stack.push_async_callback(cancel, spawn(self._keep_time(), name="clock"))
         keeper = GarbageKeeper(self._open_connections, lambda: not self._zone.has_synced(), self._zone.forget)
         stack.push_async_callback(cancel, spawn(keeper.run(), name="garbage"))
@@ -154,11 +158,12 @@ class KubeDns:
         host = options.dns_bind_address
         try:
             port = await listen(self._udp, self._tcp, host, options.dns_port, self._know_own)
-        except PortBusyError:
-            raise
+        except PortBusyError as error:
+            raise StartError(f"{error}; end that one, or give another --dns-port") from error
         except OSError as error:
             where = f"--dns-bind-address={host} --dns-port={options.dns_port}"
-            raise StartError(f"cannot answer DNS at {where}: {error.strerror or error}") from error
+            advice = _HOW_TO_BIND if isinstance(error, PermissionError) else ""
+            raise StartError(f"cannot answer DNS at {where}: {error.strerror or error}{advice}") from error
         stack.callback(self._udp.stop)
         stack.push_async_callback(self._tcp.stop)
         stack.push_async_callback(self._forwarder.close)
@@ -170,7 +175,7 @@ class KubeDns:
         self._settings.start()
 
     async def _serve(self, stack: AsyncExitStack, app: web.Application, port: int, purpose: str) -> None:
-        runner, bound = await serve(app, port, purpose)
+        runner, bound = await serve(app, port, purpose, self._options.http_bind_address)
         stack.push_async_callback(runner.cleanup)
         self._web_servers.append(runner)
         _log.info("serving %s at port %d", purpose, bound)
@@ -319,6 +324,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     setup_logging(options.verbosity)
     warn_ignored_flags(options.ignored_flags)
     if options.check_config:
+        from kubedns.config.check import check_config
+
         return check_config(options.check_config, to_text(options.domain))
     defer_full_collections()
     allow_many_files()

@@ -1,29 +1,41 @@
-"""`--check-config`: the configuration keys of a directory, checked as the running server would."""
+"""`--check-config`: the configuration keys of a directory or a manifest, checked before they are used.
+
+Stricter than the running server: what has no effect there, an unknown key or a stub domain
+without servers, is a mistake here.
+"""
 
 import os
 import sys
+from collections.abc import Mapping
 
+from kubedns.config.manifest import ManifestError, read_manifest
 from kubedns.shared.config import InvalidConfigError, parse_config
 from kubedns.shared.configdir import ConfigDirError, read_directory
 
 
-def check_config(directory: str, domain: str) -> int:
+def check_config(path: str, domain: str) -> int:
     """Say on standard error what is wrong with the keys; return the exit status, 0 or 1."""
     try:
-        if not os.path.isdir(directory):
-            raise ConfigDirError(f"{directory} is not a directory")
-        _, warnings = parse_config(read_directory(directory), domain)
-    except ConfigDirError as error:
+        _, warnings = parse_config(_keys(path), domain, strict=True)
+    except (ConfigDirError, ManifestError) as error:
         _say(str(error))
         return 1
     except InvalidConfigError as refused:
         for fault in refused.errors:
-            _say(f"{directory}: {fault}")
+            _say(f"{path}: {fault}")
         return 1
     for warning in warnings:
-        _say(f"{directory}: warning: {warning}")
-    _say(f"{directory}: the configuration is good")
+        _say(f"{path}: warning: {warning}")
+    _say(f"{path}: the configuration is good")
     return 0
+
+
+def _keys(path: str) -> Mapping[str, bytes]:
+    if os.path.isdir(path):
+        return read_directory(path)
+    if not os.path.exists(path):
+        raise ConfigDirError(f"{path} does not exist")
+    return read_manifest(path)
 
 
 def _say(line: str) -> None:

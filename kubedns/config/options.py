@@ -14,7 +14,6 @@ from kubedns.dns.names import Labels, pack_address, parse_domain
 from kubedns.shared.config import parse_federations
 from kubedns.shared.flags import (
     HELP,
-    VERBOSITY,
     VERSION,
     Flag,
     UsageError,
@@ -22,6 +21,7 @@ from kubedns.shared.flags import (
     flag_duration,
     flag_port,
     flag_text,
+    flag_verbosity,
     integer,
     parse_flags,
     usage,
@@ -53,6 +53,7 @@ class Options:
     dns_bind_address: str
     dns_port: int
     healthz_port: int
+    http_bind_address: str
     kubeconfig: str
     master_url: str
     config_dir: str
@@ -86,6 +87,10 @@ def _bind_address(text: str) -> str:
     return text
 
 
+def _http_address(text: str) -> str:
+    return _bind_address(text) if text else ""
+
+
 def _nameservers(text: str) -> tuple[ServerAddress, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     return tuple(dict.fromkeys(parse_server(word, hostnames=False) for word in words))
@@ -102,6 +107,14 @@ FLAGS: Final[tuple[Flag, ...]] = (
     ),
     flag_port("dns-port", 53, "Port to answer DNS at; 0 takes a free one and logs it."),
     flag_port("healthz-port", 8081, "Port of /readiness, /status, /cache and /healthz (HTTP)."),
+    Flag(
+        "http-bind-address",
+        _http_address,
+        "",
+        "Address of the health and metrics ports; kubelet and Prometheus reach only ports on all addresses.",
+        "ADDRESS",
+        "all addresses",
+    ),
     flag_text(
         "kubecfg-file",
         "",
@@ -170,11 +183,13 @@ FLAGS: Final[tuple[Flag, ...]] = (
     flag_text(
         "check-config",
         "",
-        "Check the configuration keys of a directory, say what is wrong, and exit with status 0 or 1.",
-        "DIR",
+        "Check the configuration keys of a directory, or of a ConfigMap's manifest (YAML or JSON), say "
+        "what is wrong, and exit with status 0 or 1. Unknown keys and stub domains without servers are "
+        "errors.",
+        "PATH",
     ),
     flag_bool("profiling", False, "Taken from old manifests and ignored."),
-    VERBOSITY,
+    flag_verbosity("Log verbosity: 2 and above also log decisions, 3 and above every query."),
     HELP,
     VERSION,
 )
@@ -211,6 +226,7 @@ def from_argv(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         dns_bind_address=values["dns-bind-address"],
         dns_port=values["dns-port"],
         healthz_port=values["healthz-port"],
+        http_bind_address=values["http-bind-address"],
         kubeconfig=values["kubecfg-file"],
         master_url=_expanded(values["kube-master-url"], environ),
         config_dir=values["config-dir"],

@@ -88,7 +88,7 @@ def parse_config(
     """Return the configuration that the keys of `data` make, and warnings for a person.
 
     `domain` is the cluster domain, in any case, with or without final dot; the empty string
-    where it is not known.  `strict` refuses what has no effect, too, instead of warning of it.
+    where it is not known.  `strict` refuses what has no effect as well, instead of warning of it.
     Raises InvalidConfigError when any value is wrong.
     """
     apex = domain.lower().removesuffix(".")

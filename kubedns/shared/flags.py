@@ -8,6 +8,7 @@ original's logging library, are taken and reported back, to be ignored with one 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from kubedns.shared.durations import format_duration, parse_duration
@@ -110,13 +111,12 @@ def flag_text(name: str, default: str, text: str, placeholder: str = "TEXT") -> 
     return Flag(name, str, default, text, placeholder)
 
 
-VERBOSITY = Flag(
-    "v",
-    integer(-10, 100),
-    0,
-    "Log verbosity: 2 and above also log decisions; kube-dns logs every query at 3.",
-    "LEVEL",
-)
+def flag_verbosity(text: str) -> Flag:
+    """Return the flag of the log's verbosity."""
+    return Flag("v", integer(-10, 100), 0, text, placeholder="LEVEL")
+
+
+VERBOSITY = flag_verbosity("Log verbosity: 2 and above also log decisions.")
 HELP = flag_bool("help", False, "Print this help and exit.")
 VERSION = flag_bool("version", False, "Print the version and exit.")
 
@@ -132,11 +132,12 @@ def parse_flags(flags: Iterable[Flag], argv: Sequence[str]) -> Parsed:
     given: set[str] = set()
     ignored: list[str] = []
     words = list(argv)
+    alone: Flag | None = None
     while words:
         word = words.pop(0)
         if word == "--":
             break
-        name, text = _split(word)
+        name, text = _split(word, alone)
         if (klog := name.replace("_", "-")) in KLOG_FLAGS and name not in known:
             if text is None and not KLOG_FLAGS[klog] and words:
                 words.pop(0)
@@ -146,7 +147,8 @@ def parse_flags(flags: Iterable[Flag], argv: Sequence[str]) -> Parsed:
             name = "help"
         flag = known.get(name)
         if flag is None:
-            raise UsageError(f"unknown flag: --{name}")
+            raise UsageError(f"unknown flag: --{name}{_did_you_mean(name, known)}")
+        alone = flag if flag.boolean and text is None else None
         if text is None:
             text = _value_of(flag, words)
         try:
@@ -160,12 +162,22 @@ def parse_flags(flags: Iterable[Flag], argv: Sequence[str]) -> Parsed:
     return Parsed(values, tuple(words), tuple(ignored), frozenset(given))
 
 
-def _split(word: str) -> tuple[str, str | None]:
+def _split(word: str, alone: Flag | None) -> tuple[str, str | None]:
+    """Take name and value of a word apart; `alone` is a boolean flag that stands before it without a value."""
     name = word.removeprefix("-").removeprefix("-")
     if name == word or not name or name[0] in "-=":
-        raise UsageError(f"unexpected argument: {word!r}; every option begins with --")
+        advice = "every option begins with --"
+        if alone is not None and word.lower() in {"true", "false"}:
+            advice = f"write --{alone.name}={word.lower()}"
+        raise UsageError(f"unexpected argument: {word!r}; {advice}")
     name, equals, text = name.partition("=")
     return name, text if equals else None
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    by_lower = {other.lower(): other for other in known}
+    close = get_close_matches(name.lower().replace("_", "-"), by_lower, n=1, cutoff=0.75)
+    return f"; did you mean --{by_lower[close[0]]}?" if close else ""
 
 
 def _value_of(flag: Flag, words: list[str]) -> str:

@@ -21,12 +21,15 @@ class PortBusyError(OSError):
     """The port of a listener is taken; the text names it and what it was for."""
 
 
-def listening_sockets(port: int, purpose: str) -> list[socket.socket]:
-    """Return listening TCP sockets on `0.0.0.0` and, where the host has IPv6, `[::]`.
+def listening_sockets(port: int, purpose: str, address: str = "") -> list[socket.socket]:
+    """Return listening TCP sockets on `0.0.0.0` and, where the host has IPv6, `[::]`; or on one address.
 
     With port 0 both get the same free port.  Raises PortBusyError when the port is taken,
     and OSError for any other reason.
     """
+    if address not in {"", "::"}:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [_listen(family, address, port, purpose)]
     four = _listen(socket.AF_INET, "0.0.0.0", port, purpose)
     sockets = [four]
     if socket.has_ipv6:
@@ -58,13 +61,15 @@ def _listen(family: socket.AddressFamily, host: str, port: int, purpose: str) ->
     return listener
 
 
-async def serve(app: web.Application, port: int, purpose: str) -> tuple[web.AppRunner, int]:
-    """Serve an application on `port` of both families; return its runner and the actual port.
+async def serve(
+    app: web.Application, port: int, purpose: str, address: str = ""
+) -> tuple[web.AppRunner, int]:
+    """Serve an application on `port` of an address, else of all; return its runner and the actual port.
 
     The caller ends it with `await runner.cleanup()`.  A handler whose client leaves is cancelled.
     Raises as `listening_sockets`.
     """
-    sockets = listening_sockets(port, purpose)
+    sockets = listening_sockets(port, purpose, address)
     runner = web.AppRunner(
         app,
         access_log=None,

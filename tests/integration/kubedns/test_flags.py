@@ -1,11 +1,17 @@
 """What flags and environment do to the running process."""
 
+import os
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from tests.integration.kubedns.programs import PATIENCE_SECONDS, ROOT
 from tests.ports import free_port
 from tests.protocol.reading import ask, read
+from tests.tools import tool
 
 pytestmark = pytest.mark.integration
 WEB = "web.default.svc.cluster.local"
@@ -144,6 +150,7 @@ def test_busy_port_ends_with_status_1_and_is_named(start, cases_api, which):
     assert "Traceback" not in server.log
     if which in {"udp", "tcp"}:
         assert which.upper() in server.log
+        assert "--dns-port" in server.log
 
 
 def test_every_query_is_logged_at_verbosity_3_only(start, cases_api):
@@ -154,3 +161,45 @@ def test_every_query_is_logged_at_verbosity_3_only(start, cases_api):
     quiet.ask(ask(WEB))
     quiet.ask(ask(WEB), tcp=True)
     assert WEB not in quiet.log
+
+
+def test_port_that_is_denied_is_answered_with_the_ways_to_get_it(cases_api):
+    lowest = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
+    if not lowest:
+        pytest.skip("here everybody may have every port")
+    prefix = [tool("setpriv:util-linux"), "--bounding-set=-net_bind_service"] if os.geteuid() == 0 else []
+    argv = [*prefix, sys.executable, "-m", "kubedns", f"--dns-port={lowest - 1}", "--healthz-port=0"]
+    ended = subprocess.run(
+        [*argv, f"--kube-master-url={cases_api.url}"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 1
+    for word in (f"--dns-port={lowest - 1}", "NET_BIND_SERVICE", "ip_unprivileged_port_start"):
+        assert word in ended.stderr
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_http_ports_answer_at_the_address_that_is_given_only(start, cases_api, address):
+    metrics = free_port(address)
+    server = start(
+        f"--kube-master-url={cases_api.url}",
+        f"--http-bind-address={address}",
+        environ={"PROMETHEUS_PORT": str(metrics)},
+    ).synced()
+    other = "::1" if address == "127.0.0.1" else "127.0.0.1"
+    for port in (server.healthz_port, metrics):
+        with socket.create_connection((address, port), timeout=5.0):
+            pass
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((other, port), timeout=5.0)
+
+
+def test_http_address_that_this_host_does_not_have_is_named(start, cases_api):
+    server = start(f"--kube-master-url={cases_api.url}", "--http-bind-address=192.0.2.1")
+    assert server.status() == 1
+    assert "192.0.2.1" in server.log
+    assert "Traceback" not in server.log
