@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubedns.dns.names import Labels, pack_address, parse_domain
-from kubedns.shared.config import parse_federations
 from kubedns.shared.flags import (
     HELP,
     VERSION,
@@ -26,6 +25,7 @@ from kubedns.shared.flags import (
     parse_flags,
     usage,
 )
+from kubedns.shared.routekeys import parse_federations
 from kubedns.shared.servers import ServerAddress, parse_server
 
 PROGRAM: Final = "kube-dns"

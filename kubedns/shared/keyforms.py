@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubedns.shared.servers import quoted
@@ -18,6 +18,15 @@ _LONGEST_ADVICE: Final = 200
 _COMMA_TOO_MANY = re.compile(r",(\s*[\]}])")
 _YAML = re.compile(r"\s*(-\s|[\w.-]+:(\s|$))")
 _NAMES: Final = {bool: "a boolean", str: "a string", list: "an array", dict: "an object", type(None): "null"}
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is wrong with the value of one key: `faults` refuse it, `idle` has no effect, `doubts` may be meant."""
+
+    faults: list[str] = field(default_factory=list)
+    idle: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
