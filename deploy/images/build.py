@@ -25,6 +25,9 @@ ROOT = Path(__file__).resolve().parents[2]
 ROLES = {"kubedns": "kubedns", "nanny": "dnsmasq-nanny", "healthz": "exechealthz"}
 """Dockerfile suffix -> last part of the image's name."""
 BASE = "docker.io/library/python:3.13-slim-trixie"
+EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+"""The time of every file in the images: the same for all commits, so that a layer that did not change is not
+pulled again."""
 LOCAL_BASE = "localhost/kube-dns/base:trixie"
 
 
@@ -105,8 +108,10 @@ def pip_settings() -> Iterator[list[str]]:
         yield [*flags, f"--secret=id=pip.conf,src={settings}"]
 
 
-def build(engine: Engine, base: str, names: dict[str, str], platform: str = "") -> None:
-    """Build every image of `names`; raises EngineError with the end of a failed build's output."""
+def build(
+    engine: Engine, base: str, names: dict[str, str], platform: str = "", *, cached: bool = True
+) -> None:
+    """Build every image of `names`, `cached` with what builds before left; raises EngineError with the end of a failed build's output."""
     subcommand = "bud" if engine.program == "buildah" else "build"
     with pip_settings() as secrets:
         for role, name in names.items():
@@ -116,10 +121,13 @@ def build(engine: Engine, base: str, names: dict[str, str], platform: str = "") 
                 "--network=host",
                 *engine.run_flags,
                 *platform_flags(platform),
+                *([] if cached else ["--no-cache"]),
                 *secrets,
                 f"--build-arg=BASE={base}",
                 f"--build-arg=VERSION={version()}",
                 f"--build-arg=REVISION={revision()}",
+                f"--build-arg=SOURCE_DATE_EPOCH={EPOCH}",
+                *([] if engine.program == "docker" else [f"--timestamp={EPOCH}"]),
                 f"--tag={name}",
                 f"--file={ROOT / f'Dockerfile.{role}'}",
                 str(ROOT),
@@ -136,13 +144,12 @@ def revision() -> str:
     return done.stdout.strip() or "unknown"
 
 
-def size_table(engine: Engine, base: str, names: dict[str, str]) -> str:
-    """Return a line for each image: its size, and what it adds to the base they share."""
-    shared = engine.megabytes(base)
-    lines = [f"{'image':44} {'MB':>6} {'own MB':>7}", f"{base:44} {shared:6.0f}"]
+def size_table(engine: Engine, names: dict[str, str]) -> str:
+    """Return a line for each image: its size, and what it adds to the layer they share."""
+    lines = [f"{'image':44} {'MB':>6} {'own MB':>7}"]
     for name in names.values():
-        size = engine.megabytes(name)
-        lines.append(f"{name:44} {size:6.0f} {size - shared:7.0f}")
+        own = "" if engine.program == "buildah" else f"{sum(engine.layers(name)[1:]):7.1f}"
+        lines.append(f"{name:44} {engine.megabytes(name):6.1f} {own}")
     return "\n".join(lines)
 
 
@@ -172,7 +179,7 @@ def main() -> int:
             engine = able_to_run(engine, base)
         names = image_names(options.prefix, options.tag or version() + suffix(options.platform))
         build(engine, base, names, options.platform)
-        sys.stdout.write(size_table(engine, base, names) + "\n")
+        sys.stdout.write(size_table(engine, names) + "\n")
     except EngineError as error:
         sys.stderr.write(f"images: {error}" + "\n")
         return 1

@@ -66,6 +66,17 @@ class Engine:
         found: dict[str, Any] = json.loads(self.call("image", "inspect", image))[0]
         return found
 
+    def layers(self, image: str) -> list[float]:
+        """The sizes of a stored image's layers in MB, the lowest first; docker's or podman's only."""
+        if self.program == "podman":
+            found = json.loads(self.call("history", "--format=json", image))
+            sizes = [float(layer["size"]) for layer in found]
+        else:
+            sizes = [
+                float(it) for it in self.call("history", "--human=false", "--format={{.Size}}", image).split()
+            ]
+        return [size / 1e6 for size in reversed(sizes) if size]
+
     def megabytes(self, image: str) -> float:
         """The size of a stored image."""
         if self.program != "buildah":
@@ -96,14 +107,17 @@ def find_engine(wanted: str = "") -> Engine:
     )
 
 
-def able_to_run(engine: Engine, image: str) -> Engine:
+def able_to_run(engine: Engine, image: str, *command: str) -> Engine:
     """Return the engine with the fewest extra flags that let it run a container of `image`.
+
+    `command` is one that the image has and that ends at once, /bin/true by default.
 
     Where the process limits of this machine are below an engine's own defaults they are passed
     on, and where podman's usual runtime does not start, runc is tried.  Raises EngineError.
     """
     if engine.program == "buildah":
         raise EngineError("buildah only builds; to run a container takes docker or podman")
+    program, *words = command or ("/bin/true",)
     limits = _limit_flags()
     runtimes: list[tuple[str, ...]] = [()]
     if engine.program == "podman" and shutil.which("runc"):
@@ -113,7 +127,7 @@ def able_to_run(engine: Engine, image: str) -> Engine:
         for flags in ((), limits):
             candidate = replace(engine, global_flags=runtime, run_flags=flags)
             try:
-                candidate.run("--rm", "--network=none", "--entrypoint=/bin/true", image)
+                candidate.run("--rm", "--network=none", f"--entrypoint={program}", image, *words)
             except EngineError as error:
                 reasons.append(str(error))
             else:

@@ -21,26 +21,22 @@ from deploy.images.build import ROLES, image_names
 from deploy.images.engine import Engine, EngineError, able_to_run, find_engine
 
 _DISTRIBUTIONS = """
-import importlib.metadata, json
-print(json.dumps([(it.metadata["Name"], it.version) for it in importlib.metadata.distributions()]))
+import email, importlib.metadata, json, pathlib
+notes = [email.message_from_string(it.read_text()) for it in pathlib.Path("/var/lib/dpkg/status.d").iterdir()]
+print(json.dumps({
+    "deb": sorted((it["Package"], it["Version"], it["Architecture"]) for it in notes),
+    "pypi": sorted((it.metadata["Name"], it.version) for it in importlib.metadata.distributions()),
+}))
 """
 
 
 def components(engine: Engine, image: str) -> Iterator[Component]:
     """Yield what an image holds; raises EngineError."""
-    command = ("--rm", "--network=none")
-    debian = engine.run(
-        *command,
-        "--entrypoint=dpkg-query",
-        image,
-        "--show",
-        "--showformat=${Package} ${Version} ${Architecture}\n",
-    )
-    for line in debian.splitlines():
-        name, version, architecture = line.split()
+    python = ("--rm", "--network=none", "--entrypoint=/opt/kube-dns/bin/python")
+    held = json.loads(engine.run(*python, image, "-c", _DISTRIBUTIONS))
+    for name, version, architecture in held["deb"]:
         yield _component(PackageURL("deb", "debian", name, version, {"arch": architecture}))
-    python = engine.run(*command, "--entrypoint=/opt/kube-dns/bin/python", image, "-c", _DISTRIBUTIONS)
-    for name, version in json.loads(python):
+    for name, version in held["pypi"]:
         yield _component(PackageURL("pypi", None, name.lower().replace("_", "-"), version))
 
 
@@ -78,7 +74,7 @@ def main() -> int:
         for role, image in image_names(options.prefix).items():
             if not engine.has_image(image):
                 raise EngineError(f"there is no image {image}: run `make images` first")
-            engine = able_to_run(engine, image)
+            engine = able_to_run(engine, image, "/opt/kube-dns/bin/python", "-V")
             path = options.output / f"{ROLES[role]}.cdx.json"
             path.write_text(bill(engine, image))
             sys.stdout.write(f"{path}\n")
