@@ -29,9 +29,9 @@ $(VENV): pyproject.toml
 setup: $(VENV) ## make .venv with everything that development needs
 
 .PHONY: demo
-demo: setup ## run the add-on without a cluster and ask it a dozen questions; CHECK=1 then stops
+demo: setup ## run the add-on without a cluster and ask it a dozen questions; CHECK=1 then stops; WIRING=kubedns-first
 	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils
-	@$(PYTHON) -m kubedns.local demo $(if $(filter 1,$(CHECK)),--check)
+	@$(PYTHON) -m kubedns.local demo $(if $(filter 1,$(CHECK)),--check) $(if $(WIRING),--wiring=$(WIRING))
 
 # As many tests at a time as there are cores; WORKERS=0 runs one after the other.
 SIDE_BY_SIDE = -n $(or $(WORKERS),auto) --maxprocesses 8 --dist worksteal
@@ -70,6 +70,10 @@ fuzz: setup ## ten minutes of hostile packets (MINUTES=10)
 .PHONY: twin
 twin: setup ## 100,000 random changes and questions against a fresh twin
 	$(PYTHON) tests/twin.py
+
+.PHONY: fresh
+fresh: ## README's commands on a new root file system; needs root and debootstrap; ALL=1: another release and user too
+	tools/fresh $(if $(filter 1,$(ALL)),all)
 
 .PHONY: clean
 clean: ## remove what was made, .venv included

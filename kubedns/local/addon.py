@@ -19,6 +19,7 @@ from kubedns.local.layout import (
     HOST,
     api_program,
     claim_ports,
+    door,
     find_dnsmasq,
     health_program,
     server_programs,
@@ -34,13 +35,15 @@ _COLOURS: Final = {"api": 36, "kubedns": 32, "dnsmasq": 33, "healthz": 35}
 class Addon:
     """The running add-on; leaving its context stops it.
 
-    `ports` and `config_dir` say where things are once the context is entered.
+    `ports`, `door` (the port that clients ask) and `config_dir` say where things are once the context is
+    entered.
     """
 
     def __init__(self, options: UpOptions) -> None:
         self._options = options
         self._dnsmasq = find_dnsmasq(options.dnsmasq)
         self.ports: Ports = claim_ports(options.ports)
+        self.door = door(options, self.ports)
         self._stack = AsyncExitStack()
         self._processes: list[Process] = []
         self.config_dir = options.config_dir or Path()
@@ -148,10 +151,11 @@ def _print_line(name: str, line: str) -> None:
 def places(addon: Addon) -> str:
     """Return where everything listens, for a person."""
     ports, http = addon.ports, f"http://{HOST}"
+    here = {ports.dnsmasq: "", ports.kubedns: "", addon.door: ": clients ask here"}
     rows = [
         ("Kubernetes API", f"{http}:{ports.api}"),
-        ("dnsmasq", f"{HOST} port {ports.dnsmasq}, UDP and TCP: clients ask here"),
-        ("kube-dns", f"{HOST} port {ports.kubedns}, UDP and TCP"),
+        ("dnsmasq", f"{HOST} port {ports.dnsmasq}, UDP and TCP{here[ports.dnsmasq]}"),
+        ("kube-dns", f"{HOST} port {ports.kubedns}, UDP and TCP{here[ports.kubedns]}"),
         ("  readiness", f"{http}:{ports.readiness}/readiness, records at /cache"),
         ("  metrics", f"{http}:{ports.metrics}/metrics"),
         ("dnsmasq-nanny", f"{http}:{ports.nanny_metrics}/metrics"),
@@ -167,7 +171,7 @@ async def run_up(options: UpOptions) -> int:
         say(f"The add-on is starting; Ctrl-C stops all of it.\n\n{places(addon)}\n")
         await addon.ready()
         kubectl = f"kubectl --server=http://{HOST}:{addon.ports.api}"
-        dig = f"dig @{HOST} -p {addon.ports.dnsmasq} NAME.NAMESPACE.svc.{options.domain}"
+        dig = f"dig @{HOST} -p {addon.door} NAME.NAMESPACE.svc.{options.domain}"
         say(f"Ready. Try:\n  {kubectl} get services -A\n  {kubectl} apply -f FILE\n  {dig}\n")
         raise await addon.failed()
 

@@ -14,10 +14,11 @@ from kubedns.dns.client import DNSExchangeError, exchange
 from kubedns.local.addon import Addon, places, say
 from kubedns.local.failure import StartError
 from kubedns.local.layout import HOST
-from kubedns.local.options import UpOptions
+from kubedns.local.options import CLASSIC, KUBEDNS_FIRST, UpOptions
 from kubedns.local.questions import SAMPLES, Question, questions
 
 _ASK_SECONDS: Final = 3.0
+_DOORS: Final = {CLASSIC: "dnsmasq", KUBEDNS_FIRST: "kube-dns"}
 _HELLO: Final = json.dumps(
     {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "hello"}, "spec": {"ports": [{"port": 80}]}}
 )
@@ -31,10 +32,10 @@ async def run_demo(options: UpOptions) -> int:
         say(f"Starting the add-on on the manifests in {options.files[0]}.\n\n{places(addon)}\n")
         await addon.ready()
         asked = questions(options.domain)
-        say(f"Ready. {len(asked)} questions, all through dnsmasq:\n\n")
+        say(f"Ready. {len(asked)} questions, all through {_DOORS[options.wiring]}:\n\n")
         right = 0
         for number, question in enumerate(asked, 1):
-            right += await _ask(number, question, addon.ports.dnsmasq)
+            right += await _ask(number, question, addon.door)
         say(f"{right} of {len(asked)} answers are right.\n")
         if options.check:
             return 0 if right == len(asked) else 1
@@ -77,7 +78,7 @@ async def _ask(number: int, question: Question, port: int) -> bool:
 
 def _how_to_go_on(addon: Addon, domain: str) -> str:
     ports, config = addon.ports, addon.config_dir
-    dig = f"dig @{HOST} -p {ports.dnsmasq}"
+    dig = f"dig @{HOST} -p {addon.door}"
     kubectl = f"kubectl --server=http://{HOST}:{ports.api}"
     return f"""
 Go on yourself; all of it runs until Ctrl-C.

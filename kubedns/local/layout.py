@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from kubedns.local.failure import StartError
-from kubedns.local.options import Ports, UpOptions
+from kubedns.local.options import KUBEDNS_FIRST, Ports, UpOptions
 from kubedns.local.processes import Program
 
 HOST: Final = "127.0.0.1"
@@ -65,6 +65,11 @@ def _claim(port: int, flag: str, held: list[socket.socket], *, udp: bool) -> int
     return port
 
 
+def door(options: UpOptions, ports: Ports) -> int:
+    """Return the port that clients ask."""
+    return ports.kubedns if options.wiring == KUBEDNS_FIRST else ports.dnsmasq
+
+
 def api_program(options: UpOptions, ports: Ports) -> Program:
     """Return the Kubernetes API, which the others need."""
     command = [
@@ -92,6 +97,7 @@ def _kubedns(options: UpOptions, ports: Ports, config_dir: Path) -> Program:
         f"--dns-port={ports.kubedns}",
         f"--healthz-port={ports.readiness}",
         f"--config-dir={config_dir}",
+        *((f"--cache-server={HOST}:{ports.dnsmasq}",) if options.wiring == KUBEDNS_FIRST else ()),
         "--negative-ttl=5",
         "--lame-duck=0s",
         f"--v={options.verbosity}",
@@ -126,7 +132,7 @@ def health_program(options: UpOptions, ports: Ports) -> Program:
         f"--port={ports.healthz}",
         f"--probe=kubedns,{HOST}:{ports.kubedns},version.bind,2,CH",
         f"--probe=dnsmasq,{HOST}:{ports.dnsmasq},version.bind,2,CH",
-        f"--probe=cluster,{HOST}:{ports.dnsmasq},dns-version.{options.domain},2,TXT",
+        f"--probe=cluster,{HOST}:{door(options, ports)},dns-version.{options.domain},2,TXT",
         f"--dnsmasq-addr={HOST}",
         f"--dnsmasq-port={ports.dnsmasq}",
         f"--kubedns-readiness=http://{HOST}:{ports.readiness}/readiness",

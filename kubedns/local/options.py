@@ -25,6 +25,8 @@ from kubedns.shared.flags import (
 )
 
 PROGRAM: Final = "python -m kubedns.local"
+CLASSIC: Final = "classic"
+KUBEDNS_FIRST: Final = "kubedns-first"
 DEFAULT_DOMAIN: Final = "cluster.local"
 """The domain of the demo too, because its manifests name it."""
 
@@ -60,13 +62,15 @@ class Ports:
 class UpOptions:
     """What `up` or `demo` was told; `config_dir` None makes a temporary one; `domain` is a name.
 
-    `demo` asks questions when all is ready, `check` stops after them.
+    `wiring` says whom clients ask: dnsmasq (CLASSIC), or kubedns, which asks dnsmasq for names elsewhere
+    (KUBEDNS_FIRST). `demo` asks questions when all is ready, `check` stops after them.
     """
 
     files: tuple[Path, ...]
     ports: Ports
     config_dir: Path | None
     domain: str
+    wiring: str
     dnsmasq: str
     demo: bool
     check: bool
@@ -79,6 +83,12 @@ class Wish:
 
     text: str
     version: bool = False
+
+
+def _parse_wiring(text: str) -> str:
+    if text not in {CLASSIC, KUBEDNS_FIRST}:
+        raise ValueError(f"is neither {CLASSIC} nor {KUBEDNS_FIRST}")
+    return text
 
 
 Options = ApiOptions | UpOptions | Wish
@@ -129,6 +139,13 @@ _UP_FLAGS: Final = (
         "DIR",
     ),
     flag_text("domain", DEFAULT_DOMAIN, "The cluster's domain.", "DOMAIN"),
+    Flag(
+        "wiring",
+        _parse_wiring,
+        CLASSIC,
+        "Whom clients ask: classic is dnsmasq, kubedns-first is kube-dns, which asks dnsmasq for names elsewhere.",
+        "WIRING",
+    ),
     flag_text("dnsmasq", "dnsmasq", "The dnsmasq program: a name to be found, or a path.", "PROGRAM"),
     VERBOSITY,
     HELP,
@@ -248,6 +265,7 @@ def _up(parsed: Parsed, files: tuple[Path, ...], *, demo: bool) -> UpOptions:
         ports,
         Path(values["config-dir"]) if values["config-dir"] else None,
         domain,
+        values["wiring"],
         values["dnsmasq"],
         demo,
         values.get("check", False),
