@@ -9,7 +9,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-OVERLAYS = ("kubedns-first", "high-availability", "dual-stack", "federation", "monitoring")
+OVERLAYS = ("kubedns-first", "high-availability", "dual-stack", "federation", "network-policy", "monitoring")
 RENDERED = ("", *(f"overlays/{name}" for name in OVERLAYS))
 """Every kustomization that people apply, as a path below deploy/."""
 

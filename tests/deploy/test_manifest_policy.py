@@ -176,6 +176,30 @@ def test_the_service_account_of_the_pod_is_the_shipped_one(objects) -> None:
     assert pod_spec(objects)["serviceAccountName"] == one(objects, "ServiceAccount")["metadata"]["name"]
 
 
+def test_the_network_policy_lets_in_at_both_doors_and_out_to_servers_and_the_api() -> None:
+    objects = render("overlays/network-policy")
+    policy = one(objects, "NetworkPolicy")["spec"]
+    assert policy["podSelector"]["matchLabels"] == SELECTOR
+    assert set(policy["policyTypes"]) == {"Ingress", "Egress"}
+    dns, metrics = policy["ingress"]
+    asked = {(port["protocol"], port["port"]) for port in dns["ports"]}
+    assert asked == {(protocol, port) for protocol in ("UDP", "TCP") for port in (53, 10053)}
+    assert "from" not in dns, "nodes ask too"
+    assert {port["port"] for port in metrics["ports"]} == {10054, 10055, 10056}
+    assert metrics["from"]
+    reached = {(port["protocol"], port["port"]) for rule in policy["egress"] for port in rule["ports"]}
+    assert reached == {("UDP", 53), ("TCP", 53), ("TCP", 443), ("TCP", 6443)}
+    served = {port["containerPort"] for it in pod_spec(objects)["containers"] for port in it["ports"]}
+    assert served - {port["port"] for rule in policy["ingress"] for port in rule["ports"]} == {8081}
+
+
+def test_every_container_of_the_autoscaler_has_a_liveness_probe() -> None:
+    (autoscaler,) = one(render("overlays/high-availability"), "Deployment", "kube-dns-autoscaler")["spec"][
+        "template"
+    ]["spec"]["containers"]
+    assert autoscaler["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": 8080}
+
+
 # Configuration
 
 
