@@ -16,10 +16,15 @@ OLDEST_KUBECTL = 27
 """Minor version of the first kubectl whose kustomize renders the manifests' components."""
 ROOT = Path(__file__).parents[1]
 NEED_KUBECTL = (ROOT / "tests/deploy", ROOT / "tests/integration/local/test_local_kubectl.py")
+"""Folders and modules; elsewhere a test has the mark `kubectl`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    concerned = [item for item in items if any(item.path.is_relative_to(path) for path in NEED_KUBECTL)]
+    concerned = [
+        item
+        for item in items
+        if "kubectl" in item.keywords or any(item.path.is_relative_to(path) for path in NEED_KUBECTL)
+    ]
     if not concerned or os.environ.get("CI") or (lack := why_no_kubectl()) is None:
         return
     for item in concerned:

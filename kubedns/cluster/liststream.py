@@ -21,9 +21,12 @@ from kubedns.cluster.watchstream import StreamError
 LONGEST_ITEM: Final = 16 * 1024 * 1024
 _MOST_ARRAYS: Final = 16
 
-_RUN = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+(["{}\[\]])?', re.DOTALL)
-"""Whole strings and what is neither string nor bracket, then the bracket, or the quote of a cut string."""
-_STRING_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_RUN = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*")*(["{}\[\]])?', re.DOTALL)
+"""Whole strings and what is neither string nor bracket, then the bracket, or the quote of a cut string.
+
+No group is possessive: until Python 3.11.4, Debian 12's among them, one that backtracks inside matches wrongly.
+"""
+_STRING_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*', re.DOTALL)
 _ITEMS_DEPTH: Final = 2
 _LONGEST_BEGIN: Final = 32
 

@@ -228,6 +228,7 @@ async def shell(command: str, home: Path) -> str:
         return (await process.communicate())[0].decode()
 
 
+@pytest.mark.kubectl
 async def test_kubectl_makes_the_service_that_the_demo_proposes(start, tmp_path):
     command = await start("demo", *free_ports())
     await command.until("Route a domain:")
@@ -236,6 +237,7 @@ async def test_kubectl_makes_the_service_that_the_demo_proposes(start, tmp_path)
     assert await shell(proposal[1], tmp_path) == "service/hello created\n"
 
 
+@pytest.mark.kubectl
 async def test_applying_the_manifests_of_the_demo_again_changes_nothing(start, tmp_path):
     command = await start("api", "--port=0", "deploy/local")
     await command.until("serving 12 objects at")
