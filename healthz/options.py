@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from healthz.dnsprobe import CHAOS, QTYPES, Probe
+from kubedns.dns.names import parse_name
 from kubedns.shared.flags import (
     HELP,
     VERBOSITY,
@@ -25,7 +26,7 @@ from kubedns.shared.flags import (
     parse_flags,
     usage,
 )
-from kubedns.shared.servers import ServerAddress, parse_dns_name, parse_server
+from kubedns.shared.servers import ServerAddress, parse_server
 
 PROGRAM: Final = "exechealthz"
 PROBE_PATH: Final = "/healthcheck/"
@@ -79,7 +80,7 @@ def parse_probe(text: str) -> Probe:
         interval = _interval(rest.pop(0))
     if rest:
         qtype = _qtype(rest[0])
-    return Probe(label, parse_server(server, hostnames=False), parse_dns_name(name), interval, qtype)
+    return Probe(label, parse_server(server, hostnames=False), parse_name(name), interval, qtype)
 
 
 def _interval(text: str) -> float:

@@ -10,14 +10,13 @@ kept when its `ready` is true, null or absent; `serving` and `terminating` do no
 
 import base64
 import binascii
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from socket import AF_INET, AF_INET6, inet_pton
 from typing import Any, TypeVar
 
-from kubedns.dns.names import DNS_1123_LABEL
+from kubedns.dns.names import is_dns_1123_label
 from kubedns.objects import Endpoint, EndpointSlice, Key, Port, Service
 
 T = TypeVar("T")
@@ -26,7 +25,6 @@ Projection = Callable[[Key, dict[str, Any], list[str]], T]
 
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
 _PROTOCOLS = {"TCP": "tcp", "UDP": "udp", "SCTP": "sctp"}
-_LABEL = re.compile(DNS_1123_LABEL)
 _MOST_SHARED = 4096
 
 
@@ -38,7 +36,7 @@ def key_of(body: dict[str, Any]) -> Key:
     """Return namespace and name of an object; raises MalformedError."""
     metadata = _mapping(body.get("metadata"))
     namespace, name = metadata.get("namespace"), metadata.get("name")
-    if not isinstance(namespace, str) or not is_label(namespace):
+    if not isinstance(namespace, str) or not is_dns_1123_label(namespace):
         raise MalformedError(f"namespace {_shown(namespace)} of object {_shown(name)} is not a DNS label")
     if not isinstance(name, str) or not 0 < len(name) <= 253:
         raise MalformedError(f"name {_shown(name)} of an object in namespace {namespace} is not a name")
@@ -59,7 +57,7 @@ def version_number(text: str) -> int:
 def service(key: Key, body: dict[str, Any], refused: list[str]) -> Service:
     """Return a Service."""
     namespace, name = key
-    if not is_label(name):
+    if not is_dns_1123_label(name):
         raise MalformedError(f"name {name!r} of a Service in namespace {namespace} is not a DNS label")
     spec = _mapping(body.get("spec"))
     if spec.get("type") == "ExternalName":
@@ -84,7 +82,7 @@ def endpoint_slice(key: Key, body: dict[str, Any], refused: list[str]) -> Endpoi
     owner = labels.get(SERVICE_NAME_LABEL)
     if owner is None:
         owner = ""
-    elif not isinstance(owner, str) or not is_label(owner):
+    elif not isinstance(owner, str) or not is_dns_1123_label(owner):
         if owner != "":
             refused.append(f"label {SERVICE_NAME_LABEL} {_shown(owner)} is not a DNS label")
         owner = ""
@@ -112,11 +110,6 @@ def config_data(key: Key, body: dict[str, Any], refused: list[str]) -> Mapping[s
     return data
 
 
-def is_label(text: str) -> bool:
-    """Whether a text is a DNS-1123 label."""
-    return _LABEL.fullmatch(text) is not None
-
-
 def _endpoint(entry: Any, refused: list[str]) -> Endpoint | None:
     if not isinstance(entry, dict):
         refused.append(f"endpoint {_shown(entry)} is not an object")
@@ -131,7 +124,7 @@ def _endpoint(entry: Any, refused: list[str]) -> Endpoint | None:
     hostname = entry.get("hostname")
     if hostname is None or hostname == "":
         return Endpoint(addresses)
-    if not isinstance(hostname, str) or not is_label(hostname):
+    if not isinstance(hostname, str) or not is_dns_1123_label(hostname):
         refused.append(f"hostname {_shown(hostname)} is not a DNS label")
         return Endpoint(addresses)
     return Endpoint(addresses, hostname)
@@ -160,7 +153,7 @@ def _ports(value: Any, refused: list[str]) -> tuple[Port, ...]:
         if not isinstance(name, str) or type(number) is not int or not isinstance(protocol, str | None):
             refused.append(f"port {_shown(entry)} has a name, number or protocol of the wrong type")
             continue
-        if not is_label(name):
+        if not is_dns_1123_label(name):
             refused.append(f"port name {_shown(name)} is not a DNS label")
         elif not 0 < number < 65536:
             refused.append(f"port {name}: {_shown(number)} is not a port number")

@@ -16,14 +16,13 @@ from dnslib.bimap import BimapError
 from dnslib.buffer import BufferError as DNSBufferError
 from dnslib.label import DNSBuffer
 
-from kubedns.dns.message import MalformedMessage, is_reply_to
+from kubedns.dns.labels import MalformedMessage, NameReader
+from kubedns.dns.message import is_reply_to
 
 Server = tuple[str, int]
 """IP address and port."""
 
 _TC = 0x02
-_LONGEST_NAME = 255
-_POINTER = 0xC0
 _UNREADABLE = (dnslib.DNSError, DNSBufferError, BimapError, ValueError, LookupError, struct.error)
 
 
@@ -124,29 +123,17 @@ def _reason(error: OSError) -> str:
 
 
 class _BoundedBuffer(DNSBuffer):  # type: ignore[misc]  # dnslib has no annotations
-    """A dnslib buffer whose names cost at most 255 octets, pointers included."""
+    """A dnslib buffer whose names are read by our own walker, which bounds them."""
 
     offset: int
 
+    def __init__(self, message: bytes) -> None:
+        super().__init__(message)
+        self._names = NameReader(message)
+
     def decode_name(self, last: int = -1) -> dnslib.DNSLabel:
-        """Return the name at the offset and move past it; raises dnslib's BufferError."""
-        labels: list[bytes] = []
-        octets, lowest, resume = 1, self.offset, -1
-        while length := self.get(1)[0]:
-            if length & _POINTER == _POINTER:
-                target = (length & ~_POINTER) << 8 | self.get(1)[0]
-                resume = self.offset if resume < 0 else resume
-                if target >= lowest:
-                    raise DNSBufferError(f"compression pointer to octet {target} does not lead back")
-                self.offset = lowest = target
-                continue
-            if length & _POINTER:
-                raise DNSBufferError(f"label of unknown kind at octet {self.offset - 1}")
-            octets += 1 + length
-            if octets > _LONGEST_NAME:
-                raise DNSBufferError(f"name longer than {_LONGEST_NAME} octets at octet {self.offset}")
-            labels.append(self.get(length))
-        self.offset = self.offset if resume < 0 else resume
+        """Return the name at the offset and move past it; raises MalformedMessage."""
+        labels, self.offset = self._names.read(self.offset)
         return dnslib.DNSLabel(labels)
 
 

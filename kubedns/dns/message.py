@@ -10,18 +10,13 @@ import struct
 from typing import NamedTuple
 
 from kubedns.dns import numbers
+from kubedns.dns.labels import MalformedMessage, name_end, read_labels
 
-_LONGEST_LABEL = 63
-_POINTER = 0xC0
 _FIXED = struct.Struct("!HHIH")
 _COUNTS = struct.Struct("!HHHH")
 _EMPTY_OPT_OCTETS = 11
 _WITHOUT_QUESTION = {numbers.FORMERR, numbers.SERVFAIL, numbers.NOTIMP, numbers.REFUSED}
 """Servers send these without repeating the question."""
-
-
-class MalformedMessage(Exception):  # noqa: N818 - the name of what it is, a FORMERR
-    """The octets are no DNS message; the text says where they cease to be one."""
 
 
 class Record(NamedTuple):
@@ -63,13 +58,11 @@ def question_end(query: bytes) -> int | None:
     """Return the offset after the question of a query, None unless it has exactly one, well formed."""
     if len(query) < numbers.HEADER_SIZE or query[4:6] != b"\0\1":
         return None
-    offset = numbers.HEADER_SIZE
-    while offset < len(query) and (length := query[offset]):
-        if length > _LONGEST_LABEL:
-            return None
-        offset += 1 + length
-    offset += 5
-    return offset if offset <= len(query) else None
+    try:
+        _, end = read_labels(query, numbers.HEADER_SIZE)
+    except MalformedMessage:
+        return None
+    return end + 5 if query[end] == 0 and end + 5 <= len(query) else None
 
 
 def sections(message: bytes, start: int) -> Sections:
@@ -84,7 +77,7 @@ def sections(message: bytes, start: int) -> Sections:
         for count in counts:
             section: list[Record] = []
             for _ in range(count):
-                begin, offset = offset, _after_name(message, offset)
+                begin, offset = offset, name_end(message, offset)
                 rtype, rclass, ttl, length = _FIXED.unpack_from(message, offset)
                 rdata = offset + _FIXED.size
                 offset = rdata + length
@@ -95,16 +88,6 @@ def sections(message: bytes, start: int) -> Sections:
     if offset > len(message):
         raise MalformedMessage("ends within its last record")
     return Sections(*found)
-
-
-def _after_name(message: bytes, offset: int) -> int:
-    while length := message[offset]:
-        if length >= _POINTER:
-            return offset + 2
-        if length > _LONGEST_LABEL:
-            raise MalformedMessage(f"label of unknown kind at octet {offset}")
-        offset += 1 + length
-    return offset + 1
 
 
 def is_well_formed(message: bytes, start: int) -> bool:
@@ -214,10 +197,7 @@ def is_reply_to(reply_wire: bytes, query_wire: bytes) -> bool:
         return False
     if reply_wire[4:6] == b"\0\0":
         return reply_wire[3] & 0x0F in _WITHOUT_QUESTION
-    end = numbers.HEADER_SIZE
-    while query_wire[end]:
-        end += 1 + query_wire[end]
-    end += 1
+    end = name_end(query_wire, numbers.HEADER_SIZE)
     return (
         reply_wire[4:6] == b"\0\1"
         and reply_wire[numbers.HEADER_SIZE : end].lower() == query_wire[numbers.HEADER_SIZE : end].lower()

@@ -5,20 +5,22 @@ without the root.  A name's wire form is RFC 1035 3.1, without compression, root
 """
 
 import re
+import reprlib
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
 
+from kubedns.dns.numbers import LONGEST_LABEL, LONGEST_WRITTEN_NAME
+
 Labels = tuple[bytes, ...]
 
-LONGEST_NAME: Final = 255
-"""Octets of the longest name on the wire, its root label included (RFC 1035 2.3.4)."""
-
-DNS_1123_LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-"""What Kubernetes calls a DNS-1123 label, in lower case (RFC 1123 2.1)."""
-_DNS_1123_LABEL = re.compile(DNS_1123_LABEL.encode())
-_DNS_NAME_LABEL = re.compile(rb"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_DNS_1123_LABEL = re.compile("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_DNS_NAME_LABEL = re.compile("[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_repr = reprlib.Repr()
+_repr.maxstring = 80
+quoted: Final = _repr.repr
+"""The repr of a value for an error message, cut short where it is long."""
 _HEXADECIMAL = re.compile(rb"[0-9a-f]*")
-_LENGTHS = tuple(bytes((length,)) for length in range(64))
+_LENGTHS = tuple(bytes((length,)) for length in range(LONGEST_LABEL + 1))
 """The length octet of a label, by its length."""
 _FNV_OFFSET = 0x811C9DC5
 _FNV_PRIME = 0x01000193
@@ -26,24 +28,33 @@ IN_ADDR_ARPA: Final[Labels] = (b"in-addr", b"arpa")
 IP6_ARPA: Final[Labels] = (b"ip6", b"arpa")
 
 
-def parse_domain(text: str, *, underscores: bool = False) -> Labels:
-    """Return the labels of a domain name written by a person, lower-cased.
+def parse_name(text: str, *, underscores: bool = True) -> str:
+    """Return a domain name written by a person, in lower case without its final dot.
 
-    A final dot may stand or not.  Each label is a DNS-1123 label, with `underscores` also
-    `_`.  Raises ValueError with the reason; the root alone is no domain.
+    Each label is a DNS-1123 label, with `underscores` also `_`.  Raises ValueError with the
+    reason; the root alone is no name.
     """
-    if not text.isascii():
-        raise ValueError(f"{text!r} is not ASCII; write an international name in its xn-- form")
-    labels = tuple(text.lower().removesuffix(".").encode().split(b"."))
-    pattern = _DNS_NAME_LABEL if underscores else _DNS_1123_LABEL
-    for label in labels:
+    name = text.lower().removesuffix(".")
+    if not name.isascii():
+        raise ValueError(f"{quoted(text)} is not ASCII; write an international name in its xn-- form")
+    if len(name) > LONGEST_WRITTEN_NAME:
+        raise ValueError(f"{quoted(text)} is longer than {LONGEST_WRITTEN_NAME} characters")
+    for label in name.split("."):
         if not label:
-            raise ValueError(f"{text!r} has an empty label")
-        if not pattern.fullmatch(label):
-            raise ValueError(f"{text!r}: {label.decode()!r} is not a DNS label")
-    if len(to_wire(labels)) > LONGEST_NAME:
-        raise ValueError(f"{text!r} is longer than 253 characters")
-    return labels
+            raise ValueError(f"{quoted(text)} has an empty label")
+        if not is_dns_1123_label(label) and not (underscores and _DNS_NAME_LABEL.fullmatch(label)):
+            raise ValueError(f"{quoted(text)}: {quoted(label)} is not a DNS label")
+    return name
+
+
+def parse_domain(text: str, *, underscores: bool = False) -> Labels:
+    """Return the labels of a domain name written by a person, lower-cased; otherwise as `parse_name`."""
+    return tuple(parse_name(text, underscores=underscores).encode().split(b"."))
+
+
+def is_dns_1123_label(text: str) -> bool:
+    """Whether a text is what Kubernetes calls a DNS-1123 label (RFC 1123 2.1): no capitals."""
+    return _DNS_1123_LABEL.fullmatch(text) is not None
 
 
 def to_wire(labels: Labels) -> bytes:
@@ -78,13 +89,6 @@ def address_text(packed: bytes) -> str:
     return (
         f"{packed[0]}.{packed[1]}.{packed[2]}.{packed[3]}" if len(packed) == 4 else str(IPv6Address(packed))
     )
-
-
-def reverse_labels(packed: bytes) -> Labels:
-    """Return the name in in-addr.arpa or ip6.arpa of a packed address (RFC 1035 3.5, RFC 3596 2.5)."""
-    if len(packed) == 4:
-        return (*(b"%d" % octet for octet in reversed(packed)), *IN_ADDR_ARPA)
-    return (*(b"%c" % nibble for nibble in reversed(packed.hex().encode())), *IP6_ARPA)
 
 
 def address_of_reverse(labels: Labels) -> bytes | None:

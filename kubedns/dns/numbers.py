@@ -3,6 +3,13 @@
 from typing import Final
 
 HEADER_SIZE: Final = 12
+LONGEST_LABEL: Final = 63
+LONGEST_NAME: Final = 255
+"""Octets of the longest name on the wire, its root label included (RFC 1035 2.3.4)."""
+LONGEST_WRITTEN_NAME: Final = LONGEST_NAME - 2
+"""Characters of the longest name as text, without its final dot."""
+POINTER: Final = 0xC0
+"""A length octet from here on is the first of a compression pointer (RFC 1035 4.1.4)."""
 
 A: Final = 1
 NS: Final = 2

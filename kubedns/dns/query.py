@@ -9,10 +9,8 @@ from struct import unpack_from
 from typing import NamedTuple
 
 from kubedns.dns import numbers
-from kubedns.dns.names import LONGEST_NAME, Labels
-
-_LONGEST_LABEL = 63
-_POINTER = 0xC0
+from kubedns.dns.labels import MalformedMessage, name_end, read_labels
+from kubedns.dns.names import Labels
 
 
 class Edns(NamedTuple):
@@ -64,10 +62,6 @@ class Rejected(NamedTuple):
     edns: Edns | None = None
 
 
-class _MalformedError(Exception):
-    """A length or a pointer leads outside the message."""
-
-
 def parse_query(message: bytes) -> Query | Rejected | None:
     """Take a query apart; None for what gets no answer: less than a header, or a response."""
     if len(message) < numbers.HEADER_SIZE or message[2] & 0x80:
@@ -84,7 +78,7 @@ def parse_query(message: bytes) -> Query | Rejected | None:
         qtype, qclass = unpack_from("!HH", message, end)
         question = message[numbers.HEADER_SIZE : end + 4]
         edns, version = _edns(message, end + 4, answers + authorities, additionals)
-    except (_MalformedError, IndexError, struct_error):
+    except (MalformedMessage, struct_error):
         return Rejected(message_id, flags, numbers.FORMERR, question)
     if version:
         return Rejected(message_id, flags, numbers.BADVERS, question, edns)
@@ -93,40 +87,31 @@ def parse_query(message: bytes) -> Query | Rejected | None:
 
 def _question_name(message: bytes) -> tuple[Labels, int]:
     """Return the labels of the question, lower-cased, and the offset after them; no pointers here."""
-    labels, position = [], numbers.HEADER_SIZE
-    while length := message[position]:
-        if length > _LONGEST_LABEL or position + length + 1 >= len(message):
-            raise _MalformedError
-        labels.append(message[position + 1 : position + 1 + length].lower())
-        position += length + 1
-        if position - numbers.HEADER_SIZE >= LONGEST_NAME:
-            raise _MalformedError
-    if position + 5 > len(message):
-        raise _MalformedError
-    return tuple(labels), position + 1
+    labels, end = read_labels(message.lower(), numbers.HEADER_SIZE)
+    if message[end]:
+        raise MalformedMessage("compression pointer in the question")
+    return tuple(labels), end + 1
 
 
 def _edns(message: bytes, position: int, skipped: int, additionals: int) -> tuple[Edns | None, int]:
     """Return the OPT record of the additional section, and its version.
 
-    Raises _MalformedError for a record that does not fit, a second OPT, or one that is not the root's.
+    Raises MalformedMessage for a record that does not fit, a second OPT, or one that is not the root's.
     """
     edns, version = None, 0
     for number in range(skipped + additionals):
         start = position
-        position = _skip_name(message, position)
-        if position + 10 > len(message):
-            raise _MalformedError
+        position = name_end(message, position)
         rtype, payload, _, opt_version, flags, length = unpack_from("!HHBBHH", message, position)
         position += 10 + length
         if position > len(message):
-            raise _MalformedError
+            raise MalformedMessage("ends within a record")
         if rtype == numbers.OPT and number >= skipped:
             if edns is not None or message[start]:
-                raise _MalformedError
+                raise MalformedMessage("more than one OPT record, or one that is not the root's")
             edns, version = Edns(payload, bool(flags & numbers.EDNS_DO)), opt_version
             if not whole_options(message[position - length : position]):
-                raise _MalformedError
+                raise MalformedMessage("ends within an option")
     return edns, version
 
 
@@ -136,14 +121,3 @@ def whole_options(rdata: bytes) -> bool:
     while position + 4 <= len(rdata):
         position += 4 + int.from_bytes(rdata[position + 2 : position + 4])
     return position == len(rdata)
-
-
-def _skip_name(message: bytes, position: int) -> int:
-    """Return the offset after a name that may end in a pointer."""
-    while length := message[position]:
-        if length >= _POINTER:
-            return position + 2
-        if length > _LONGEST_LABEL:
-            raise _MalformedError
-        position += length + 1
-    return position + 1

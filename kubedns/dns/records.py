@@ -5,16 +5,14 @@ lead back only; a name that was read once is remembered for the pointers to it, 
 linear in the message.  Source: RFC 1035 4.1.4, RFC 3597 4 (the types whose names may be compressed).
 """
 
-import struct
 from dataclasses import dataclass
 from typing import Final
 
 from kubedns.dns import numbers
-from kubedns.dns.message import MalformedMessage, Record, rcode, sections
-from kubedns.dns.names import LONGEST_NAME, Labels, to_wire
+from kubedns.dns.labels import MalformedMessage, NameReader
+from kubedns.dns.message import Record, rcode, sections
+from kubedns.dns.names import Labels, to_wire
 
-_POINTER = 0xC0
-_LONGEST_LABEL = 63
 _NAMES_IN_RDATA: Final = {
     2: (0, 1),  # NS
     5: (0, 1),  # CNAME
@@ -80,10 +78,10 @@ class _Reader:
 
     def __init__(self, message: bytes) -> None:
         self._message = message
-        self._known: dict[int, Labels] = {}
+        self._names = NameReader(message)
 
     def record(self, record: Record) -> UpstreamRecord:
-        owner, _ = self._name(record.start)
+        owner, _ = self._names.read(record.start)
         # RFC 2181 8: a TTL with the most significant bit set counts as zero.
         ttl = record.ttl if record.ttl < 1 << 31 else 0
         return UpstreamRecord(owner, record.rtype, ttl, self._rdata(record))
@@ -96,44 +94,9 @@ class _Reader:
         offset = record.rdata + before
         parts = [self._message[record.rdata : offset]]
         for _ in range(names):
-            labels, offset = self._name(offset)
+            labels, offset = self._names.read(offset)
             parts.append(to_wire(labels))
         if offset > record.end:
             raise MalformedMessage(f"a name runs over the end of the record at octet {record.start}")
         parts.append(self._message[offset : record.end])
         return b"".join(parts)
-
-    def _name(self, offset: int) -> tuple[Labels, int]:
-        """Return the name at an offset, and the offset after it."""
-        labels: list[bytes] = []
-        jumps: list[tuple[int, int]] = []
-        octets, position, lowest, after = 1, offset, offset, 0
-        try:
-            while length := self._message[position]:
-                if length >= _POINTER:
-                    (pointer,) = struct.unpack_from("!H", self._message, position)
-                    target = pointer & 0x3FFF
-                    if target >= lowest:
-                        raise MalformedMessage(f"compression pointer to octet {target} does not lead back")
-                    after = after or position + 2
-                    jumps.append((target, len(labels)))
-                    position = lowest = target
-                    if (suffix := self._known.get(target)) is not None:
-                        labels += suffix
-                        octets += sum(map(len, suffix)) + len(suffix)
-                        break
-                    continue
-                if length > _LONGEST_LABEL:
-                    raise MalformedMessage(f"label of unknown kind at octet {position}")
-                labels.append(self._message[position + 1 : position + 1 + length])
-                octets += 1 + length
-                position += 1 + length
-                if octets > LONGEST_NAME:
-                    break
-        except (IndexError, struct.error) as error:
-            raise MalformedMessage(f"ends within the name at octet {offset}") from error
-        if octets > LONGEST_NAME:
-            raise MalformedMessage(f"name longer than {LONGEST_NAME} octets at octet {offset}")
-        name = tuple(labels)
-        self._known.update((target, name[index:]) for target, index in jumps)
-        return name, after or position + 1

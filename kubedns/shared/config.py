@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kubedns.dns.names import quoted
 from kubedns.shared.hosts import parse_hosts
 from kubedns.shared.keyforms import Findings
 from kubedns.shared.routekeys import federations, stub_domains, upstream_nameservers
-from kubedns.shared.servers import ServerAddress, quoted
+from kubedns.shared.servers import ServerAddress
 
 LARGEST_VALUE: Final = 1 << 20
 """Octets of the largest value, as the API server limits a ConfigMap."""

@@ -7,7 +7,8 @@ address gives its reverse name.
 
 from ipaddress import ip_address
 
-from kubedns.shared.servers import ends_in_a_number, parse_dns_name, quoted
+from kubedns.dns.names import parse_name, quoted
+from kubedns.shared.servers import ends_in_a_number
 
 
 def parse_hosts(text: str, apex: str, faults: list[str]) -> str:
@@ -45,7 +46,7 @@ def _address(word: str) -> str:
 
 
 def _name(word: str, apex: str) -> str:
-    name = parse_dns_name(word)
+    name = parse_name(word)
     if ends_in_a_number(name):
         raise ValueError(f"{quoted(word)} is not a name")
     if apex and f".{name}".endswith(f".{apex}"):

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kubedns.shared.servers import quoted
+from kubedns.dns.names import quoted
 
 _LONGEST_ADVICE: Final = 200
 _COMMA_TOO_MANY = re.compile(r",(\s*[\]}])")

@@ -4,17 +4,16 @@ In: the text of a key, and the cluster domain in lower case without final dot.  
 canonical form; what is wrong goes into the findings, or is raised as ValueError.
 """
 
-import re
 from typing import Any, Final
 
+from kubedns.dns.names import is_dns_1123_label, parse_name, quoted
 from kubedns.shared.keyforms import Findings, Form, type_name
-from kubedns.shared.servers import ServerAddress, doubt_about_port, parse_dns_name, parse_server, quoted
+from kubedns.shared.servers import ServerAddress, doubt_about_port, parse_server
 
 MOST_UPSTREAMS: Final = 3
 _UPSTREAMS: Final = Form(list, '["192.0.2.53", "[2001:db8::53]:5353"]')
 _STUBS: Final = Form(dict, '{"corp.example": ["192.0.2.53"]}')
 _FEDERATIONS: Final = Form(dict, '{"name": "domain.example"}, or name=domain.example,name=domain.example')
-_DNS_1123_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def federations(text: str, apex: str, found: Findings) -> dict[str, str]:
@@ -58,7 +57,7 @@ def stub_domains(text: str, apex: str, found: Findings) -> dict[str, tuple[Serve
 
 def _stub_name(name: str, apex: str) -> str:
     """Return the canonical name of a stub domain, which may be above the cluster domain: the longer one wins."""
-    stub = parse_dns_name(name)
+    stub = parse_name(name)
     if apex and stub == apex:
         raise ValueError(f"{quoted(name)} is the cluster domain, which is answered by kube-dns itself")
     if apex and stub.endswith(f".{apex}"):
@@ -114,9 +113,9 @@ def parse_federations(text: str) -> dict[str, str]:
 def parse_federation(name: str, federation_domain: str) -> tuple[str, str]:
     """Return name and domain of a federation in canonical form, or raise ValueError with the reason."""
     label = name.lower()
-    if not _DNS_1123_LABEL.fullmatch(label):
+    if not is_dns_1123_label(label):
         raise ValueError(f"federation name {quoted(name)} is not one DNS-1123 label")
     try:
-        return label, parse_dns_name(federation_domain)
+        return label, parse_name(federation_domain)
     except ValueError as error:
         raise ValueError(f"domain of federation {quoted(name)}: {error}") from error

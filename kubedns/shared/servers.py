@@ -6,22 +6,17 @@ one server are equal.  Source: the values of `upstreamNameservers` and `stubDoma
 """
 
 import re
-import reprlib
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
+from kubedns.dns.names import parse_name, quoted
+
 DNS_PORT: Final = 53
 
-_HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _USUAL_PORTS: Final = frozenset((DNS_PORT, 853, *range(1024, 10_000)))
 """Ports that four digits of an IPv6 address can be mistaken for."""
-_LONGEST_NAME = 253
-_repr = reprlib.Repr()
-_repr.maxstring = 80
-quoted: Final = _repr.repr
-"""The repr of a value for an error message, cut short where it is long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,7 @@ def parse_server(text: str, *, hostnames: bool) -> ServerAddress:
     if not hostnames:
         raise ValueError(f"{quoted(text)} is not an IP address")
     try:
-        return ServerAddress(parse_dns_name(host), port)
+        return ServerAddress(parse_name(host), port)
     except ValueError as error:
         raise ValueError(f"{quoted(text)} is neither an IP address nor a hostname: {error}") from error
 
@@ -72,24 +67,6 @@ def doubt_about_port(text: str) -> str:
     except ValueError:
         return ""
     return f"{quoted(text)} is one IPv6 address, at port {DNS_PORT}; for port {last} write [{host}]:{last}"
-
-
-def parse_dns_name(text: str) -> str:
-    """Return a domain name in lower case without its final dot; underscores are taken.
-
-    Raises ValueError with the reason.
-    """
-    name = text.lower().removesuffix(".")
-    if not name.isascii():
-        raise ValueError(f"{quoted(text)} is not ASCII; write an international name in its xn-- form")
-    if len(name) > _LONGEST_NAME:
-        raise ValueError(f"{quoted(text)} is longer than {_LONGEST_NAME} characters")
-    for label in name.split("."):
-        if not label:
-            raise ValueError(f"{quoted(text)} has an empty label")
-        if not _HOST_LABEL.fullmatch(label):
-            raise ValueError(f"{quoted(text)}: {quoted(label)} is not a DNS label")
-    return name
 
 
 def _split(text: str) -> tuple[str, int]:

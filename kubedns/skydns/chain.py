@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kubedns.dns import numbers
+from kubedns.dns.labels import read_labels
 from kubedns.dns.names import Labels
 from kubedns.dns.records import UpstreamRecord
 from kubedns.skydns.rrset import RRset
@@ -39,18 +40,10 @@ def alias_of(name: Labels, records: Iterable[UpstreamRecord]) -> Alias | None:
     """Return the CNAME record of a lower-case name among an upstream's records."""
     for record in records:
         if record.rtype == numbers.CNAME and lower(record.owner) == name:
-            return Alias(record, record.owner, _labels_of(record.rdata))
+            return Alias(record, record.owner, tuple(read_labels(record.rdata, 0)[0]))
     return None
 
 
 def lower(labels: Labels) -> Labels:
     """Return a name in lower case."""
     return tuple(label.lower() for label in labels)
-
-
-def _labels_of(name_wire: bytes) -> Labels:
-    labels, position = [], 0
-    while length := name_wire[position]:
-        labels.append(name_wire[position + 1 : position + 1 + length])
-        position += length + 1
-    return tuple(labels)

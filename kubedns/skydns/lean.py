@@ -13,6 +13,7 @@ from typing import Final
 from kubedns.backend import Backend, Subtree
 from kubedns.dns import numbers
 from kubedns.dns.error_reply import opt
+from kubedns.dns.labels import MalformedMessage, read_labels
 from kubedns.dns.names import to_wire
 from kubedns.dns.query import Edns, Query, whole_options
 from kubedns.skydns.negatives import Negatives
@@ -35,8 +36,7 @@ _OPTIONS: Final = (opt(Edns(0, do=False)), opt(Edns(0, do=True)))
 _ABSENT_TYPES: Final = (numbers.A, numbers.AAAA, numbers.SRV)
 _OTHER_WAYS: Final = frozenset((numbers.CNAME, numbers.ANY, numbers.AXFR, numbers.IXFR))
 """Types that the full path answers, or refuses."""
-_LONGEST_LABEL: Final = 63
-_LONGEST_NAME: Final = 254
+_LONGEST_NAME: Final = numbers.LONGEST_NAME - 1
 """Octets of the longest name without its root label."""
 
 
@@ -129,7 +129,7 @@ class LeanPath:
         # Most are one label below, so that no walk is needed.
         service: int | None = lower[0] + 1
         subtree = self._subtrees.get(lower[service : -self._tail_octets])
-        if subtree is None or not 0 < lower[0] <= _LONGEST_LABEL:
+        if subtree is None or not 0 < lower[0] <= numbers.LONGEST_LABEL:
             stop = len(lower) - self._tail_octets
             service = _last_two_labels(lower, stop)
             if service is None:
@@ -184,14 +184,11 @@ def _last_two_labels(name: bytes, stop: int) -> int | None:
 
     None where the lengths do not lead exactly there, so that no label can pretend to be two.
     """
-    before = last = position = 0
-    while position < stop:
-        before, last = last, position
-        length = name[position]
-        if not 0 < length <= _LONGEST_LABEL:
-            return None
-        position += length + 1
-    return before if position == stop and last else None
+    try:
+        labels, end = read_labels(name[:stop] + b"\0", 0)
+    except MalformedMessage:
+        return None
+    return stop - len(labels[-1]) - len(labels[-2]) - 2 if end == stop and len(labels) > 1 else None
 
 
 def _option(message: bytes, after: int) -> tuple[bytes, int]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from kubedns.backend import Subtree
 from kubedns.dns import numbers
+from kubedns.dns.labels import read_labels
 from kubedns.dns.names import Labels
 from kubedns.skydns.negatives import Negatives
 from kubedns.skydns.response import NAME_OF_QUESTION, Packed
@@ -76,11 +77,7 @@ def path_of(head: bytes) -> Labels:
     """Return the path, right to left, of labels in wire form without a root."""
     if head[0] == len(head) - 1:
         return (head[1:],)
-    labels, position = [], 0
-    while position < len(head):
-        after = position + 1 + head[position]
-        labels.append(head[position + 1 : after])
-        position = after
+    labels, _ = read_labels(head + b"\0", 0)
     return tuple(reversed(labels))
 
 

@@ -18,7 +18,7 @@ from typing import Final
 from kubedns.dns import message as upstream
 from kubedns.dns import numbers
 from kubedns.dns.error_reply import opt, rejection
-from kubedns.dns.names import LONGEST_NAME, Labels, to_wire
+from kubedns.dns.names import Labels, to_wire
 from kubedns.dns.query import Edns, Query, Rejected, parse_query
 from kubedns.dns.records import UNRESOLVED, Resolution, resolution
 from kubedns.shared.report import UpstreamReport
@@ -32,7 +32,6 @@ MOST_IN_FLIGHT: Final = 1000
 """Questions that may wait for an upstream, unless the process may open few files."""
 
 _FILES_PER_QUESTION: Final = 4
-_LONGEST_LABEL = 63
 _IN_CLASS = numbers.IN.to_bytes(2)
 _OUTCOMES: Final = {
     numbers.NOERROR: Outcome.ANSWERED,
@@ -130,8 +129,8 @@ class Forwarder:
 
         SERVFAIL stands for every failure, timeouts included.
         """
-        name = to_wire(labels) if all(0 < len(label) <= _LONGEST_LABEL for label in labels) else b""
-        if not 0 < len(name) <= LONGEST_NAME:
+        name = to_wire(labels) if all(0 < len(label) <= numbers.LONGEST_LABEL for label in labels) else b""
+        if not 0 < len(name) <= numbers.LONGEST_NAME:
             return UNRESOLVED
         _, servers = self._routes.route(labels)
         question = name + qtype.to_bytes(2) + _IN_CLASS

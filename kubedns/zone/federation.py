@@ -9,7 +9,8 @@ that endpoint's.
 
 from collections.abc import Mapping
 
-from kubedns.dns.names import LONGEST_NAME, Labels, parse_domain, to_wire
+from kubedns.dns import numbers
+from kubedns.dns.names import Labels, parse_domain, to_wire
 from kubedns.objects import Topology
 
 
@@ -38,4 +39,4 @@ class Federations:
             return None
         place = f"{self.topology.zone}.{self.topology.region}".lower().encode().split(b".")
         remote = (*name, *place, *self._domains[name[2]])
-        return remote if len(to_wire(remote)) <= LONGEST_NAME else None
+        return remote if len(to_wire(remote)) <= numbers.LONGEST_NAME else None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubedns.dns.client import parse_message
-from kubedns.dns.message import MalformedMessage
+from kubedns.dns.labels import MalformedMessage
 
 ZONE = """
 a.example. 60 IN A 192.0.2.1

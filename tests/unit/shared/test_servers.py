@@ -2,7 +2,8 @@
 
 import pytest
 
-from kubedns.shared.servers import ServerAddress, parse_dns_name, parse_server
+from kubedns.dns.names import parse_name
+from kubedns.shared.servers import ServerAddress, parse_server
 
 
 @pytest.mark.parametrize(
@@ -91,5 +92,5 @@ def test_the_text_of_a_server_names_the_same_server(server, text):
 
 def test_a_long_wrong_name_is_cut_in_the_message():
     with pytest.raises(ValueError, match="longer than 253") as caught:
-        parse_dns_name("x" * 1_000_000)
+        parse_name("x" * 1_000_000)
     assert len(str(caught.value)) < 200

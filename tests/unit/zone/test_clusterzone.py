@@ -1,10 +1,10 @@
 """The zone through changes that a watch brings in every order."""
 
+from ipaddress import ip_address
 from itertools import permutations
 
 import pytest
 
-from kubedns.dns.names import reverse_labels
 from kubedns.objects import Endpoint, EndpointSlice, Port, Service
 from kubedns.zone.clusterzone import ClusterZone
 
@@ -14,7 +14,7 @@ POD = bytes((10, 1, 0, 1))
 
 
 def ptr(zone: ClusterZone, packed: bytes) -> list[str] | None:
-    found = zone.reverse_record(reverse_labels(packed))
+    found = zone.reverse_record(tuple(ip_address(packed).reverse_pointer.encode().split(b".")))
     return None if found is None else [b".".join(labels[:2]).decode() for labels in found]
 
 
