@@ -11,7 +11,8 @@ from dataclasses import fields
 import dnslib
 
 from healthz.counters import CacheStatistics, CacheTotals
-from kubedns.dns.client import DNSExchangeError, exchange
+from kubedns.dns.client import DNSExchangeError
+from kubedns.dns.whole import exchange
 from kubedns.shared.servers import ServerAddress
 
 _log = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ import dnslib
 
 from healthz.results import Outcome
 from healthz.schedule import Clock
-from kubedns.dns.client import DNSExchangeError, exchange
+from kubedns.dns.client import DNSExchangeError
+from kubedns.dns.whole import exchange
 from kubedns.shared.servers import ServerAddress
 
 QTYPES: Final = ("A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT")

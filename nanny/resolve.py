@@ -17,14 +17,17 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from dnslib import QTYPE, RCODE, DNSRecord
-
+from kubedns.dns import numbers
 from kubedns.dns.client import DNSExchangeError, exchange
+from kubedns.dns.names import address_text, parse_domain, to_wire
+from kubedns.dns.records import Resolution as Answer
+from kubedns.dns.records import resolution
 from kubedns.shared.servers import ServerAddress
 
 _TIMEOUT: Final = 2.0
 _MOST_AT_ONCE: Final = 32
-_ADDRESS_TYPES = ("A", "AAAA")
+_HEADER = b"\0\0\1\0\0\1\0\0\0\0\0\0"
+"""Of a query with RD set and one question."""
 _NAME_HAS_NONE = {socket.EAI_NONAME, socket.EAI_NODATA}
 
 
@@ -82,20 +85,28 @@ class Resolver:
         return tuple(sorted(found, key=lambda text: (ip_address(text).version, ip_address(text).packed)))
 
     async def _ask_kubedns(self, name: str) -> set[str]:
-        replies = await asyncio.gather(*(self._exchange(name, kind) for kind in _ADDRESS_TYPES))
-        found = {str(rr.rdata) for reply in replies for rr in reply.rr if QTYPE[rr.rtype] in _ADDRESS_TYPES}
+        kinds = numbers.ADDRESS_OCTETS
+        answers = await asyncio.gather(*(self._exchange(name, kind) for kind in kinds))
+        found = {
+            address_text(record.rdata)
+            for answer, kind in zip(answers, kinds, strict=True)
+            for record in answer.records
+            if record.rtype == kind and len(record.rdata) == kinds[kind]
+        }
         if not found:
-            raise _FailedError(f"kube-dns says {_rcode(replies[0])}, without addresses", lasting=True)
+            raise _FailedError(f"kube-dns says {_rcode(answers[0])}, without addresses", lasting=True)
         return found
 
-    async def _exchange(self, name: str, kind: str) -> DNSRecord:
+    async def _exchange(self, name: str, kind: int) -> Answer:
+        question = to_wire(parse_domain(name, underscores=True)) + kind.to_bytes(2) + numbers.IN.to_bytes(2)
         try:
-            reply = await exchange(DNSRecord.question(name, kind), self._kubedns, _TIMEOUT)
+            reply = await exchange(_HEADER + question, self._kubedns, _TIMEOUT)
         except DNSExchangeError as error:
             raise _FailedError(f"kube-dns {error}", lasting=False) from error
-        if reply.header.rcode not in (RCODE.NOERROR, RCODE.NXDOMAIN):
-            raise _FailedError(f"kube-dns says {_rcode(reply)}", lasting=False)
-        return reply
+        answer = resolution(reply, numbers.HEADER_SIZE + len(question))
+        if answer.rcode not in (numbers.NOERROR, numbers.NXDOMAIN):
+            raise _FailedError(f"kube-dns says {_rcode(answer)}", lasting=False)
+        return answer
 
     async def _ask_system(self, name: str) -> Sequence[str]:
         """Ask getaddrinfo(3) in a thread of its own; one that hangs is waited for again next time."""
@@ -106,10 +117,9 @@ class Resolver:
         return await asyncio.shield(lookup)
 
 
-def _rcode(reply: DNSRecord) -> str:
-    """Return the name of a reply's rcode, or its number where dnslib knows no name."""
-    name: str = RCODE.forward.get(reply.header.rcode, f"rcode {reply.header.rcode}")
-    return name
+def _rcode(answer: Answer) -> str:
+    """Return the name of an answer's rcode, or its number where it has no name here."""
+    return numbers.RCODE_NAMES.get(answer.rcode, f"rcode {answer.rcode}")
 
 
 def _lookup(name: str) -> "asyncio.Future[tuple[str, ...]]":

@@ -1,7 +1,7 @@
 """One DNS exchange of a client: a question over UDP, over TCP when the reply is truncated.
 
-In: a query and a server's address.  Out: the server's reply, or an exception that says why
-there is none.  Every exchange has its own random ID and its own source port; the socket is
+In: a query as octets and a server's address.  Out: the octets of the reply, or an exception
+that says why there is none.  Every exchange has its own random ID and its own source port; the socket is
 connected, so that only the server's datagrams arrive and its ICMP refusals are seen.  What is
 not the reply to this question is ignored until the deadline (RFC 5452 4 and 9.1).
 """
@@ -11,19 +11,12 @@ import os
 import secrets
 import struct
 
-import dnslib
-from dnslib.bimap import BimapError
-from dnslib.buffer import BufferError as DNSBufferError
-from dnslib.label import DNSBuffer
-
-from kubedns.dns.labels import MalformedMessage, NameReader
 from kubedns.dns.message import is_reply_to
 
 Server = tuple[str, int]
 """IP address and port."""
 
 _TC = 0x02
-_UNREADABLE = (dnslib.DNSError, DNSBufferError, BimapError, ValueError, LookupError, struct.error)
 
 
 class DNSExchangeError(Exception):
@@ -45,27 +38,23 @@ def server_text(server: Server) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-async def exchange(query: dnslib.DNSRecord, server: Server, timeout: float) -> dnslib.DNSRecord:  # noqa: ASYNC109 - one deadline over UDP and TCP
+async def exchange(query: bytes, server: Server, timeout: float) -> bytes:  # noqa: ASYNC109 - one deadline over UDP and TCP
     """Ask `server` (IP address, port) and return its reply, whatever its RCODE.
 
-    `query` has one question and is left as it is; the reply bears the query's ID, not the one
-    that was on the wire.  `timeout` is in seconds and holds for all of it, the repetition over
-    TCP included.  A reply that is truncated even over TCP is returned as it came.  Raises
-    DNSTimeout, and DNSExchangeError for a refusal, an unreachable server or a malformed reply.
+    `query` is a message with one question; the reply bears its ID, not the one that was on the
+    wire.  `timeout` is in seconds and holds for all of it, the repetition over TCP included.  A
+    reply that is truncated even over TCP is returned as it came.  Raises DNSTimeout, and
+    DNSExchangeError for a refusal or an unreachable server.
     """
-    wire = secrets.token_bytes(2) + bytes(query.pack())[2:]
+    wire = secrets.token_bytes(2) + query[2:]
     try:
         async with asyncio.timeout(timeout):
-            reply_wire = await _over_udp(wire, server)
-            if reply_wire[2] & _TC:
-                reply_wire = await _over_tcp(wire, server)
-        reply = parse_message(reply_wire)
+            reply = await _over_udp(wire, server)
+            if reply[2] & _TC:
+                reply = await _over_tcp(wire, server)
     except TimeoutError as error:
         raise DNSTimeout(server, f"no reply within {timeout:g} s") from error
-    except MalformedMessage as error:
-        raise DNSExchangeError(server, f"malformed reply: {error}") from error
-    reply.header.id = query.header.id
-    return reply
+    return query[:2] + reply[2:]
 
 
 async def _over_udp(wire: bytes, server: Server) -> bytes:
@@ -120,35 +109,3 @@ async def _over_tcp(wire: bytes, server: Server) -> bytes:
 
 def _reason(error: OSError) -> str:
     return os.strerror(error.errno).lower() if error.errno else str(error)
-
-
-class _BoundedBuffer(DNSBuffer):  # type: ignore[misc]  # dnslib has no annotations
-    """A dnslib buffer whose names are read by our own walker, which bounds them."""
-
-    offset: int
-
-    def __init__(self, message: bytes) -> None:
-        super().__init__(message)
-        self._names = NameReader(message)
-
-    def decode_name(self, last: int = -1) -> dnslib.DNSLabel:
-        """Return the name at the offset and move past it; raises MalformedMessage."""
-        labels, self.offset = self._names.read(self.offset)
-        return dnslib.DNSLabel(labels)
-
-
-def parse_message(wire: bytes) -> dnslib.DNSRecord:
-    """Return the message that `wire` holds, all four sections; octets after it are ignored.
-
-    Raises MalformedMessage.
-    """
-    buffer = _BoundedBuffer(wire)
-    try:
-        header = dnslib.DNSHeader.parse(buffer)
-        questions = [dnslib.DNSQuestion.parse(buffer) for _ in range(header.q)]
-        answer = [dnslib.RR.parse(buffer) for _ in range(header.a)]
-        authority = [dnslib.RR.parse(buffer) for _ in range(header.auth)]
-        additional = [dnslib.RR.parse(buffer) for _ in range(header.ar)]
-    except _UNREADABLE as error:
-        raise MalformedMessage(str(error)) from error
-    return dnslib.DNSRecord(header, questions, answer, auth=authority, ar=additional)

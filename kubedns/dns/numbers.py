@@ -37,6 +37,14 @@ NXDOMAIN: Final = 3
 NOTIMP: Final = 4
 REFUSED: Final = 5
 BADVERS: Final = 16
+RCODE_NAMES: Final = {
+    NOERROR: "NOERROR",
+    FORMERR: "FORMERR",
+    SERVFAIL: "SERVFAIL",
+    NXDOMAIN: "NXDOMAIN",
+    NOTIMP: "NOTIMP",
+    REFUSED: "REFUSED",
+}
 
 QR: Final = 0x8000
 AA: Final = 0x0400

@@ -10,7 +10,8 @@ from typing import Final
 
 import dnslib
 
-from kubedns.dns.client import DNSExchangeError, exchange
+from kubedns.dns.client import DNSExchangeError
+from kubedns.dns.whole import exchange
 from kubedns.local.addon import Addon, places, say
 from kubedns.local.failure import StartError
 from kubedns.local.layout import HOST

@@ -10,8 +10,9 @@ from typing import Any
 import dnslib
 import pytest
 
-from kubedns.dns.client import DNSExchangeError, DNSTimeout, exchange, server_text
+from kubedns.dns.client import DNSExchangeError, DNSTimeout, server_text
 from kubedns.dns.message import is_reply_to
+from kubedns.dns.whole import exchange
 from tests.ports import free_port, port_for_both
 
 Script = Callable[[bytes], list[bytes]]

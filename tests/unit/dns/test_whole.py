@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubedns.dns.client import parse_message
 from kubedns.dns.labels import MalformedMessage
+from kubedns.dns.whole import parse_message
 
 ZONE = """
 a.example. 60 IN A 192.0.2.1
