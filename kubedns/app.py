@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Final
@@ -38,7 +38,7 @@ from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.shared.web import PortBusyError, serve
 from kubedns.skydns.answers import Policy, ZoneAnswers
-from kubedns.skydns.querylog import logged
+from kubedns.skydns.querylog import log_query
 from kubedns.skydns.server import Server
 from kubedns.telemetry.collectors import ClusterCollector, ClusterView, ServerCollector
 from kubedns.telemetry.counters import ServerCounters
@@ -46,7 +46,6 @@ from kubedns.telemetry.report import ReportView, report
 from kubedns.telemetry.status import metrics_app, status_app
 from kubedns.telemetry.summary import summary
 from kubedns.telemetry.watches import PROPAGATION_BOUNDS
-from kubedns.transport.batch import Responder
 from kubedns.transport.listeners import listen
 from kubedns.transport.tcp import TcpServer
 from kubedns.transport.udp import UdpServer
@@ -80,11 +79,10 @@ class KubeDns:
         policy = Policy(options.ttl, options.negative_ttl, options.wildcards)
         answers = ZoneAnswers(self._zone, policy)
         self._server = Server(self._zone, answers, self._forwarder, self._counters)
-        watched: Callable[[Responder], Responder] = (
-            logged if options.verbosity >= _LOGS_QUERIES else lambda respond: respond
-        )
-        self._udp = UdpServer(watched(self._server.respond), self._counters.note_batch)
-        self._tcp = TcpServer(watched(self._server.respond_tcp))
+        self._udp = UdpServer(self._server.respond, self._counters.note_batch)
+        self._tcp = TcpServer(self._server.respond_tcp)
+        if options.verbosity >= _LOGS_QUERIES:
+            self._udp.observer = self._tcp.observer = log_query
         self._resolv_conf = ResolvConf()
         credentials = load_credentials(options.kubeconfig, options.master_url, os.environ)
         self._api_server = credentials.server

@@ -6,9 +6,9 @@ made from the names of one Service it leaves there for the lean path.
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from time import perf_counter
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from kubedns.backend import Backend
 from kubedns.dns import numbers
@@ -16,6 +16,7 @@ from kubedns.dns.error_reply import rejection
 from kubedns.dns.names import IN_ADDR_ARPA, IP6_ARPA, Labels
 from kubedns.dns.query import Query, Rejected, parse_query
 from kubedns.dns.records import Resolution
+from kubedns.shared.reply import Awaited, Reply
 from kubedns.skydns.answers import ZoneAnswers
 from kubedns.skydns.chain import Chain
 from kubedns.skydns.chaos import chaos_text
@@ -29,14 +30,13 @@ _REFUSED_TYPES: Final = frozenset((numbers.ANY, numbers.AXFR, numbers.IXFR))
 _LONGEST_CHAIN_SECONDS: Final = 2.0
 """How long a client waits for an alias that leads out of the zone, as for any forwarded question."""
 
-Reply = bytes | Awaitable[bytes | None] | None
-"""What a responder returns: the answer, one that must be waited for, or silence."""
-
 
 class Forwarder(Protocol):
     """Who answers for names that are not ours."""
 
-    async def forward(self, query: bytes, labels: Labels, *, tcp: bool, limit: int) -> bytes | None:
+    def forward(
+        self, query: bytes, labels: Labels, *, tcp: bool, limit: int
+    ) -> Coroutine[Any, Any, bytes | None]:
         """Return the reply to a client's query, at most `limit` octets."""
 
     async def resolve(self, labels: Labels, qtype: int) -> Resolution:
@@ -103,7 +103,11 @@ class Server:
             return self._own(query, tcp)
         if query.labels[-2:] in (IN_ADDR_ARPA, IP6_ARPA):
             return self._reverse(message, query, tcp)
-        return self._forwarder.forward(message, query.labels, tcp=tcp, limit=query.limit(tcp))
+        return self._forward(message, query, tcp)
+
+    def _forward(self, message: bytes, query: Query, tcp: bool) -> Reply:
+        forwarded = self._forwarder.forward(message, query.labels, tcp=tcp, limit=query.limit(tcp))
+        return Awaited(forwarded, name="forwarded question")
 
     def _has_synced(self) -> bool:
         self._synced = self._synced or self._backend.has_synced()
@@ -114,7 +118,7 @@ class Server:
             return self._refuse(query, self._auth, tcp)
         answer = self._answers.resolve(query.labels, query.qtype)
         if isinstance(answer, Chain):
-            return self._follow(query, answer, tcp)
+            return Awaited(self._follow(query, answer, tcp), name="alias out of the zone")
         self._counters.misses += 1
         if not answer.answer and answer.rcode in (numbers.NOERROR, numbers.NXDOMAIN):
             packed = self._negatives.get(answer.rcode, len(query.name_wire) - 1)
@@ -151,7 +155,7 @@ class Server:
             return self._refuse(query, system, tcp)
         answer = self._answers.reverse(query.labels, query.qtype)
         if answer is None:
-            return self._forwarder.forward(message, query.labels, tcp=tcp, limit=query.limit(tcp))
+            return self._forward(message, query, tcp)
         return self._finish(query, pack(query, answer), system, tcp)
 
     def _refuse(self, query: Query, system: SystemCounters, tcp: bool) -> bytes:

@@ -16,8 +16,9 @@ from collections import OrderedDict, deque
 from collections.abc import Collection
 from typing import Final
 
+from kubedns.shared.reply import Observer, Responder
 from kubedns.shared.web import PortBusyError
-from kubedns.transport.tcp_connection import Responder, TcpConnection
+from kubedns.transport.tcp_connection import TcpConnection
 
 _MESSAGES_PER_TURN: Final = 32
 _MESSAGES_PER_CONNECTION: Final = 8
@@ -38,7 +39,8 @@ _log = logging.getLogger(__name__)
 class TcpServer:
     """Answers questions over TCP.
 
-    `responder` and `most_in_flight` are those given to the constructor.
+    `responder` and `most_in_flight` are those given to the constructor; `observer` is told of each
+    message and its reply, and may change at any time.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class TcpServer:
         """
         self.responder = responder
         self.most_in_flight = most_in_flight
+        self.observer: Observer | None = None
         self._idle_timeout = idle_timeout
         self._most_connections = most_connections or _affordable()
         self._is_full = False

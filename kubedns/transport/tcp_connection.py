@@ -7,17 +7,10 @@ ahead of its replies.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final, Protocol, cast
 
-from kubedns.shared.tasks import spawn
-
-Reply = bytes | Awaitable[bytes | None] | None
-Responder = Callable[[bytes, bool], Reply]
-"""Called with a message and whether it came over TCP, which is always so here.
-
-Returns the reply of at most 65,535 octets, None for no reply, or an awaitable of one of them.
-"""
+from kubedns.shared.reply import Observer, Peer, Reply, Responder
+from kubedns.transport.observed import respond_observed
 
 _LENGTH_OCTETS: Final = 2
 _READ_AHEAD: Final = 4096
@@ -36,6 +29,10 @@ class Owner(Protocol):
     @property
     def responder(self) -> Responder:
         """What answers messages."""
+
+    @property
+    def observer(self) -> Observer | None:
+        """Who is told of each message and its reply."""
 
     @property
     def most_in_flight(self) -> int:
@@ -61,14 +58,14 @@ class Owner(Protocol):
 
 
 class TcpConnection(asyncio.BufferedProtocol):
-    """The protocol of one accepted connection."""
+    """The protocol of one accepted connection, and the sink of its later replies; it has but one peer."""
 
     transport: asyncio.Transport
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._received = bytearray()
-        self._in_flight: set[asyncio.Task[bytes | None]] = set()
+        self._in_flight = 0
         self._stalled = False
         self._heavy = False
         self._reading = True
@@ -86,11 +83,9 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._owner.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End, for whatever reason; replies under way are not wanted any more."""
+        """End, for whatever reason; replies that are still to come go nowhere."""
         self._owner.closed(self)
         self._received.clear()
-        for task in self._in_flight:
-            task.cancel()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return where to read to."""
@@ -128,29 +123,40 @@ class TcpConnection(asyncio.BufferedProtocol):
                 taken += 1
                 if offset > begin:  # a length of 0 is no message
                     self._owner.active(self)
-                    self._take(self._owner.responder(bytes(self._received[begin:offset]), True), out)
+                    self._take(self._respond(bytes(self._received[begin:offset])), out)
         finally:
             del self._received[:offset]
             self._write(out)
             self._go_on()
         return taken
 
-    def _take(self, reply: Reply, out: bytearray) -> None:
-        if isinstance(reply, bytes):
-            out += len(reply).to_bytes(_LENGTH_OCTETS) + reply
-        elif reply is not None:
-            task = spawn(reply if isinstance(reply, Coroutine) else _wait(reply), name="reply over TCP")
-            self._in_flight.add(task)
-            task.add_done_callback(self._settled)
-
-    def _settled(self, task: asyncio.Task[bytes | None]) -> None:
-        self._in_flight.discard(task)
-        failed = task.cancelled() or task.exception() is not None
-        reply = None if failed else task.result()
+    def deliver(self, peer: Peer, reply: bytes | None) -> None:
+        """Send a reply that had to be waited for."""
+        self._in_flight -= 1
+        if self.transport.is_closing():
+            return
         if reply is not None:
             self._write(len(reply).to_bytes(_LENGTH_OCTETS) + reply)
         self._owner.active(self)
         self._go_on()
+
+    def address(self, peer: Peer) -> tuple[str, int]:
+        """Return IP address and port of the client."""
+        host, port, *_ = self.transport.get_extra_info("peername")
+        return host, port
+
+    def _respond(self, message: bytes) -> Reply:
+        observer = self._owner.observer
+        if observer is None:
+            return self._owner.responder(message, True)
+        return respond_observed(self._owner.responder, observer, message, True, self, None)
+
+    def _take(self, reply: Reply, out: bytearray) -> None:
+        if isinstance(reply, bytes):
+            out += len(reply).to_bytes(_LENGTH_OCTETS) + reply
+        elif reply is not None:
+            self._in_flight += 1
+            reply.begin(self, None)
 
     def _write(self, octets: bytes | bytearray) -> None:
         if octets and not self.transport.is_closing():
@@ -171,7 +177,7 @@ class TcpConnection(asyncio.BufferedProtocol):
             self.transport.close()
 
     def _may_answer(self, offset: int) -> bool:
-        waits = self._stalled or len(self._in_flight) >= self._owner.most_in_flight
+        waits = self._stalled or self._in_flight >= self._owner.most_in_flight
         return not waits and self._has_message(offset)
 
     def _has_message(self, offset: int) -> bool:
@@ -193,7 +199,3 @@ class TcpConnection(asyncio.BufferedProtocol):
         if heavy is not self._heavy:
             self._heavy = heavy
             self._owner.weighs(self, heavy=heavy)
-
-
-async def _wait(reply: Awaitable[bytes | None]) -> bytes | None:
-    return await reply

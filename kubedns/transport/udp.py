@@ -15,13 +15,15 @@ import fcntl
 import logging
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 
-from kubedns.shared.tasks import spawn
+from kubedns.shared.datagrams import is_available
+from kubedns.shared.reply import Observer, Responder
 from kubedns.shared.web import PortBusyError
-from kubedns.transport.batch import LARGEST_QUERY, Batch, Responder, is_available
+from kubedns.transport.batch import LARGEST_QUERY, Batch
+from kubedns.transport.observed import respond_observed
 
 _log = logging.getLogger(__name__)
 _LONGEST_WAKE_UP: Final = 0.001
@@ -31,16 +33,13 @@ _SO_RCVBUFFORCE: Final = 33
 _IP_PKTINFO: Final = getattr(socket, "IP_PKTINFO", 8)
 _SIOCGIFADDR: Final = 0x8915
 _ANCILLARY_SIZE: Final = 64
-_MOST_WAITING: Final = 2048
-"""Replies that may be waited for at a time; a query beyond it is dropped, as by a full buffer."""
 _MOST_BINDS: Final = 16
 
 
 class UdpServer:
     """Answers datagrams.
 
-    `responder(message, False)` returns the reply, an awaitable of it, or None for silence, and does
-    not raise; `observe` is told the seconds that each wake-up took, and how many replies it gave at once.
+    `observe` is told the seconds that each wake-up took, and how many replies it gave at once.
     """
 
     def __init__(self, responder: Responder, observe: Callable[[float, int], None]) -> None:
@@ -48,14 +47,25 @@ class UdpServer:
         self._observe = observe
         self._sockets: list[socket.socket] = []
         self._batches: list[Batch] = []
+        self._wildcards: list[_Wildcard] = []
+        self._observer: Observer | None = None
         self._resuming: set[Batch] = set()
-        self._waiting = 0
-        self._dropped = 0
 
     @property
     def dropped(self) -> int:
-        """Queries and replies that were dropped."""
-        return self._dropped + sum(batch.dropped for batch in self._batches)
+        """Replies that could not be sent."""
+        return sum(batch.dropped for batch in self._batches) + sum(sink.dropped for sink in self._wildcards)
+
+    @property
+    def observer(self) -> Observer | None:
+        """Who is told of each message and its reply, None for nobody; may change at any time."""
+        return self._observer
+
+    @observer.setter
+    def observer(self, observer: Observer | None) -> None:
+        self._observer = observer
+        for batch in self._batches:
+            batch.observer = observer
 
     def start(self, host: str, port: int) -> int:
         """Listen, and return the port, which is a free one where 0 was asked for.
@@ -100,9 +110,12 @@ class UdpServer:
         _enlarge_buffer(listener)
         self._sockets.append(listener)
         if wildcard or not is_available(listener):
-            loop.add_reader(listener, self._drain_any, listener)
+            sink = _Wildcard(listener)
+            self._wildcards.append(sink)
+            loop.add_reader(listener, self._drain_any, sink)
             return
-        batch = Batch(listener, self._respond, self._wait)
+        batch = Batch(listener, self._respond)
+        batch.observer = self._observer
         self._batches.append(batch)
         loop.add_reader(listener, self._drain, batch)
 
@@ -144,55 +157,52 @@ class UdpServer:
         if batch.listener.fileno() >= 0:
             self._drain(batch)
 
-    def _drain_any(self, listener: socket.socket) -> None:
+    def _drain_any(self, sink: "_Wildcard") -> None:
         """Answer what has come to the wildcard socket, from the address that it was sent to."""
         begun, replies = perf_counter(), 0
         until = begun + _LONGEST_WAKE_UP
         try:
             while perf_counter() < until:
-                message, ancillary, _, peer = listener.recvmsg(LARGEST_QUERY, _ANCILLARY_SIZE)
-                source = tuple(_as_source(item) for item in ancillary)
-                reply = self._respond(message, False)
+                message, ancillary, _, address = sink.listener.recvmsg(LARGEST_QUERY, _ANCILLARY_SIZE)
+                peer = address, tuple(_as_source(item) for item in ancillary)
+                if self._observer is None:
+                    reply = self._respond(message, False)
+                else:
+                    reply = respond_observed(self._respond, self._observer, message, False, sink, peer)
                 if isinstance(reply, bytes):
                     replies += 1
-                    self._send(listener, reply, peer, source)
+                    sink.deliver(peer, reply)
                 elif reply is not None:
-                    self._wait(listener, reply, peer, source)
+                    reply.begin(sink, peer)
         except BlockingIOError:
             pass
         except OSError as error:
             _log.debug("receiving: %s", error)
         self._observe(perf_counter() - begun, replies)
 
-    def _send(self, listener: socket.socket, reply: bytes, peer: Any, source: tuple[Any, ...]) -> None:
-        try:
-            if source:
-                listener.sendmsg([reply], source, 0, peer)
-            else:
-                listener.sendto(reply, peer)
-        except OSError:
-            self._dropped += 1
 
-    def _wait(
-        self, listener: socket.socket, reply: Awaitable[bytes | None], peer: Any, source: tuple[Any, ...] = ()
-    ) -> None:
-        if self._waiting >= _MOST_WAITING:
-            self._dropped += 1
-            if asyncio.iscoroutine(reply):
-                reply.close()
+class _Wildcard:
+    """A socket without an address of its own, as a sink: a peer comes with the source of its replies.
+
+    `dropped` counts replies that could not be sent.
+    """
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.listener = listener
+        self.dropped = 0
+
+    def deliver(self, peer: Any, reply: bytes | None) -> None:
+        if reply is None or self.listener.fileno() < 0:
             return
-        self._waiting += 1
-        _ = spawn(self._send_later(listener, reply, peer, source), name="udp reply")
-
-    async def _send_later(
-        self, listener: socket.socket, reply: Awaitable[bytes | None], peer: Any, source: tuple[Any, ...]
-    ) -> None:
+        address, source = peer
         try:
-            message = await reply
-        finally:
-            self._waiting -= 1
-        if message is not None and listener.fileno() >= 0:
-            self._send(listener, message, peer, source)
+            self.listener.sendmsg([reply], source, 0, address)
+        except OSError:
+            self.dropped += 1
+
+    def address(self, peer: Any) -> tuple[str, int]:
+        (host, port, *_), _ = peer
+        return host, port
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -11,6 +11,7 @@ from kubedns.dns.records import Resolution, UpstreamRecord
 from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.server import Server
 from kubedns.telemetry.counters import ServerCounters
+from tests.later import settled
 from tests.protocol.oracle import Rr
 
 _RCODES = {"NOERROR": 0, "SERVFAIL": 2, "NXDOMAIN": 3, "REFUSED": 5}
@@ -71,11 +72,7 @@ class Served:
         reply = self._respond(query, tcp)
         if reply is None or isinstance(reply, bytes):
             return reply
-
-        async def waited() -> bytes | None:
-            return await reply
-
-        return self._loop.run_until_complete(waited())
+        return self._loop.run_until_complete(settled(reply))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from kubedns.shared.servers import ServerAddress
 from kubedns.telemetry.counters import SystemCounters
 from kubedns.transport.tcp import TcpServer
 from kubedns.upstream.forward import Forwarder
+from tests.later import awaiting
 from tests.ports import free_port
 from tests.tools import tool
 
@@ -72,7 +73,7 @@ async def server(dnsmasq):
             task = asyncio.get_running_loop().create_task(respond(data, False))
             task.add_done_callback(lambda done: self.transport.sendto(done.result(), addr))
 
-    tcp = TcpServer(respond)
+    tcp = TcpServer(awaiting(respond))
     port = await tcp.start("127.0.0.1", free_port())
     udp, _ = await asyncio.get_running_loop().create_datagram_endpoint(
         Datagrams, local_addr=("127.0.0.1", port)

@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from kubedns.transport.tcp import TcpServer
+from tests.later import awaiting
 
 
 class Client:
@@ -48,7 +49,7 @@ async def serve():
     servers = []
 
     async def start(responder, *, host="127.0.0.1", **options):
-        server = TcpServer(responder, **options)
+        server = TcpServer(awaiting(responder), **options)
         servers.append(server)
         return server, await server.start(host, 0)
 

@@ -12,6 +12,7 @@ from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.server import Server
 from kubedns.telemetry.counters import Outcome, ServerCounters
 from kubedns.zone.clusterzone import ClusterZone
+from tests.later import settled
 from tests.protocol.oracle import Rr
 from tests.protocol.reading import ask, read
 from tests.protocol.served import Served, TableForwarder, own_loop
@@ -73,7 +74,7 @@ async def test_alias_whose_target_never_answers_is_servfail_with_the_alias(zone)
     waiting = server_of(zone, Silent()).respond(query)
     assert waiting is not None
     assert not isinstance(waiting, bytes)
-    reply = read(query, await asyncio.wait_for(waiting, 30))
+    reply = read(query, await asyncio.wait_for(settled(waiting), 30))
     assert reply.rcode == "SERVFAIL"
     assert reply.rdatas("CNAME") == {"up.example."}
 
@@ -84,7 +85,7 @@ async def test_chain_of_slow_upstreams_is_given_up_as_a_whole(zone):
     waiting = server_of(zone, forwarder).respond(query)
     assert waiting is not None
     assert not isinstance(waiting, bytes)
-    reply = read(query, await asyncio.wait_for(waiting, 30))
+    reply = read(query, await asyncio.wait_for(settled(waiting), 30))
     assert reply.rcode == "SERVFAIL"
     assert "up.example." in reply.rdatas("CNAME")
     assert forwarder.asked < 8

@@ -1,5 +1,6 @@
 """Datagrams taken and sent many at a time: every kind of reply, bounds of time, sockets that fail."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +8,9 @@ from time import perf_counter
 
 import pytest
 
-from kubedns.transport.batch import LARGEST_QUERY, SIZE, Batch, is_available
+from kubedns.shared.datagrams import SIZE, is_available
+from kubedns.shared.reply import Peer, Sink
+from kubedns.transport.batch import LARGEST_QUERY, Batch
 
 FOREVER = float("inf")
 
@@ -25,19 +28,20 @@ def connected(family: socket.AddressFamily = socket.AF_INET) -> Iterator[tuple[s
         yield listener, client
 
 
-def batch_of(listener: socket.socket, respond, later=None) -> Batch:
-    def unexpected(*_: object) -> None:
-        raise AssertionError("nothing was to be waited for")
-
-    return Batch(listener, respond, later or unexpected)
-
-
 def echo(message: bytes, _tcp: bool) -> bytes:
     return b"re:" + message
 
 
-async def late() -> bytes:
-    return b"late"
+class Late:
+    """A reply whose sink and peer are kept for the test."""
+
+    by = ""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[Sink, Peer]] = []
+
+    def begin(self, sink: Sink, peer: Peer) -> None:
+        self.begun.append((sink, peer))
 
 
 def test_linux_has_the_calls():
@@ -51,7 +55,7 @@ def test_more_datagrams_than_a_batch_holds_are_answered_in_order(family):
         messages = [b"%d" % number * (number + 1) for number in range(3 * SIZE + 1)]
         for message in messages:
             client.send(message)
-        batch = batch_of(listener, echo)
+        batch = Batch(listener, echo)
         batch.answer(FOREVER)
         assert batch.is_empty
         assert [client.recv(4096) for _ in messages] == [b"re:" + message for message in messages]
@@ -59,7 +63,7 @@ def test_more_datagrams_than_a_batch_holds_are_answered_in_order(family):
 
 def test_short_datagram_after_a_long_one_is_seen_alone():
     with connected() as (listener, client):
-        batch = batch_of(listener, echo)
+        batch = Batch(listener, echo)
         for message in (b"a" * 500, b"b", b""):
             client.send(message)
             batch.answer(FOREVER)
@@ -68,7 +72,7 @@ def test_short_datagram_after_a_long_one_is_seen_alone():
 
 def test_longest_query_is_seen_whole_and_a_longer_one_cut():
     with connected() as (listener, client):
-        batch = batch_of(listener, lambda message, _: b"%d" % len(message))
+        batch = Batch(listener, lambda message, _: b"%d" % len(message))
         for octets in (LARGEST_QUERY, LARGEST_QUERY + 1):
             client.send(bytes(octets))
             batch.answer(FOREVER)
@@ -77,36 +81,46 @@ def test_longest_query_is_seen_whole_and_a_longer_one_cut():
 
 def test_silent_late_and_oversized_replies_leave_the_others_in_place():
     replies = {b"none": None, b"long": b"l" * 3000}
-    waiting = []
+    late = Late()
 
     def respond(message: bytes, _tcp: bool):
-        return late() if message == b"late" else replies.get(message, b"re:" + message)
+        return late if message == b"late" else replies.get(message, b"re:" + message)
 
     with connected() as (listener, client):
-        batch = batch_of(listener, respond, lambda *item: waiting.append(item))
+        batch = Batch(listener, respond)
         for message in (b"none", b"1", b"late", b"2", b"3", b"long", b"none", b"4"):
             client.send(message)
         batch.answer(FOREVER)
         assert [client.recv(4096) for _ in range(5)] == [b"re:1", b"re:2", b"re:3", b"l" * 3000, b"re:4"]
-        ((where, reply, peer),) = waiting
-        reply.close()
-        assert (where, peer) == (listener, client.getsockname())
+        ((sink, peer),) = late.begun
+        assert sink is batch
+        assert sink.address(peer) == client.getsockname()
 
 
-def test_peer_of_a_late_reply_is_complete_over_ipv6():
-    waiting = []
-    with connected(socket.AF_INET6) as (listener, client):
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+async def test_late_reply_finds_its_peer_when_others_came_since(family):
+    late = Late()
+    with connected(family) as (listener, client):
+        batch = Batch(listener, lambda message, _: late if message == b"late" else message)
         client.send(b"late")
-        batch_of(listener, lambda *_: late(), lambda *item: waiting.append(item)).answer(FOREVER)
-        ((_, reply, peer),) = waiting
-        reply.close()
-        listener.sendto(b"late", peer)
-        assert client.recv(64) == b"late"
+        batch.answer(FOREVER)
+        with socket.socket(family, socket.SOCK_DGRAM) as other:
+            other.connect(listener.getsockname())
+            other.send(b"other")
+            batch.answer(FOREVER)
+        ((sink, peer),) = late.begun
+        sink.deliver(peer, b"x" * 5000)
+        assert client.recv(9000) == b"x" * 5000
+        for number in range(SIZE + 1):
+            sink.deliver(peer, b"%d" % number)
+        sink.deliver(peer, None)
+        await asyncio.sleep(0)
+        assert [client.recv(64) for _ in range(SIZE + 1)] == [b"%d" % number for number in range(SIZE + 1)]
 
 
 def test_time_that_is_over_leaves_the_rest_for_the_next_call():
     with connected() as (listener, client):
-        batch = batch_of(listener, echo)
+        batch = Batch(listener, echo)
         for number in range(5):
             client.send(b"%d" % number)
         for number in range(5):
@@ -118,12 +132,12 @@ def test_time_that_is_over_leaves_the_rest_for_the_next_call():
 
 def test_nothing_to_read_is_no_fault():
     with connected() as (listener, _):
-        batch_of(listener, echo).answer(FOREVER)
+        Batch(listener, echo).answer(FOREVER)
 
 
 def test_replies_that_cannot_be_sent_are_counted():
     with connected() as (listener, client):
-        batch = batch_of(listener, echo)
+        batch = Batch(listener, echo)
         for message in (b"1", b"2", b"3"):
             client.send(message)
         listener.connect(client.getsockname())
@@ -134,7 +148,7 @@ def test_replies_that_cannot_be_sent_are_counted():
 
 def test_closed_socket_raises_oserror():
     with connected() as (listener, _):
-        batch = batch_of(listener, echo)
+        batch = Batch(listener, echo)
         listener.close()
         with pytest.raises(OSError, match="Bad file descriptor"):
             batch.answer(FOREVER)

@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from kubedns.shared.reply import Answered
 from kubedns.shared.web import PortBusyError
 from kubedns.transport.udp import UdpServer
+from tests.later import awaiting
 
 
 def echo(message: bytes, _tcp: bool) -> bytes | None:
@@ -19,7 +21,7 @@ def echo(message: bytes, _tcp: bool) -> bytes | None:
 @asynccontextmanager
 async def served(responder, host: str = "127.0.0.1") -> AsyncIterator[tuple[UdpServer, int, list[float]]]:
     times: list[float] = []
-    server = UdpServer(responder, lambda seconds, _: times.append(seconds))
+    server = UdpServer(awaiting(responder), lambda seconds, _: times.append(seconds))
     port = server.start(host, 0)
     try:
         yield server, port, times
@@ -82,32 +84,51 @@ async def test_reply_that_is_waited_for_does_not_hold_up_another():
         assert await slow == [b"late"]
 
 
-async def test_replies_waited_for_are_bounded_and_the_rest_is_dropped():
-    never = asyncio.Event()
-    waiting = 0
+async def test_later_replies_go_out_together_each_to_its_own_client():
+    release = asyncio.Event()
 
-    def responder(message: bytes, _tcp: bool) -> bytes | Awaitable[bytes | None]:
-        async def later() -> bytes | None:
-            nonlocal waiting
-            waiting += 1
-            await never.wait()
-            return b"late"
+    async def later(message: bytes) -> bytes:
+        await release.wait()
+        return message * 2000 if message == b"l" else b"re:" + message
 
-        return b"soon" if message == b"quick" else later()
+    messages = [b"%d" % number for number in range(100)]
+    async with served(lambda message, tcp: later(message), "::") as (_, port, _):
+        clients = [
+            asyncio.get_running_loop().create_task(ask(host, port, *messages, b"l"))
+            for host in ("127.0.0.1", "::1", "127.0.0.7")
+        ]
+        await asyncio.sleep(0)
+        release.set()
+        for replies in await asyncio.gather(*clients):
+            assert set(replies) == {b"l" * 2000, *(b"re:" + message for message in messages)}
 
-    async with served(responder) as (server, port, _):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-            client.connect(("127.0.0.1", port))
-            for _ in range(40):
-                for _ in range(64):
-                    client.send(b"slow")
-                await asyncio.sleep(0)
-                await asyncio.sleep(0)
-            assert await ask("127.0.0.1", port, b"quick") == [b"soon"]
-        assert waiting == 2048
-        assert server.dropped > 0
-        never.set()
-        await ask("127.0.0.1", port, b"quick")
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "127.0.0.7"])
+async def test_observer_sees_client_message_and_reply_soon_and_late(host):
+    async def late() -> bytes:
+        return b"late"
+
+    seen: list[Answered] = []
+    async with served(lambda message, tcp: late() if message == b"slow" else b"soon", "::") as (
+        server,
+        port,
+        _,
+    ):
+        await ask(host, port, b"before")
+        server.observer = seen.append
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.setblocking(False)
+            client.connect((host, port))
+            address = client.getsockname()[:2]
+            for message in (b"slow", b"quick"):
+                client.send(message)
+                await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 64), 5)
+        server.observer = None
+        await ask(host, port, b"after")
+    assert [(each.client, each.tcp, each.message, each.reply, each.by) for each in seen] == [
+        (address, False, b"slow", b"late", ""),
+        (address, False, b"quick", b"soon", ""),
+    ]
 
 
 async def test_taken_port_is_named():
