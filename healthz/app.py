@@ -13,7 +13,7 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from healthz.children import Children
-from healthz.counters import COMMAND_BOUNDS, PROBE_BOUNDS, Histogram
+from healthz.counters import COMMAND_BOUNDS, PROBE_BOUNDS
 from healthz.dnsmasqstats import DnsmasqStatistics
 from healthz.dnsprobe import Probe, ask
 from healthz.execprobe import CommandRunner
@@ -28,6 +28,7 @@ from healthz.schedule import periodically
 from healthz.web import Answer, application, bytes_answer, check_answer, page_answer
 from kubedns import __version__
 from kubedns.shared.flags import UsageError
+from kubedns.shared.histogram import Histogram
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.shared.web import serve

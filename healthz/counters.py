@@ -1,13 +1,10 @@
-"""Figures that only grow: a histogram, and dnsmasq's counters added up over its restarts.
+"""Figures that only grow: bounds of histograms, and dnsmasq's counters added up over its restarts.
 
 Pure; a scrape reads them, one task each writes them.
 """
 
-from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 PROBE_BOUNDS: Final = tuple(0.00025 * 2**power for power in range(16))
@@ -18,24 +15,6 @@ COMMAND_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 
 RECENT: Final = 60
 """How many of the latest readings of dnsmasq the recent hit ratio is about."""
-
-
-class Histogram:
-    """Counts of observations by upper bound, which is inclusive, and their sum."""
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self.bounds = tuple(bounds)
-        self.sum = 0.0
-        self._counts = [0] * (len(bounds) + 1)
-
-    def observe(self, value: float) -> None:
-        """Count one value."""
-        self._counts[bisect_left(self.bounds, value)] += 1
-        self.sum += value
-
-    def cumulative(self) -> list[int]:
-        """Return for each bound, and last for all, how many values were not above it."""
-        return list(accumulate(self._counts))
 
 
 @dataclass(frozen=True, slots=True)

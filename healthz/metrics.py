@@ -17,11 +17,11 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from healthz.counters import Histogram
 from healthz.dnsmasqstats import DnsmasqStatistics
 from healthz.results import Check
 from healthz.schedule import Clock
 from kubedns import __version__
+from kubedns.shared.histogram import Histogram
 from kubedns.shared.log import lines_dropped
 
 
@@ -88,7 +88,7 @@ class HealthCollector(Collector):
         for check in self._commands:
             runs.add_metric([check.path, "ok"], check.successes)
             runs.add_metric([check.path, "failed"], check.failures)
-            durations.add_metric([check.path], _buckets(check.latency, 1), check.latency.sum)
+            durations.add_metric([check.path], _buckets(check.latency, 1), check.latency.total)
         yield runs
         yield durations
 
@@ -97,7 +97,7 @@ class HealthCollector(Collector):
             self._name(f"probe_{label}_latency_ms"),
             f"Milliseconds to the reply of the DNS probe {label}.",
             _buckets(check.latency, 1000),
-            check.latency.sum * 1000,
+            check.latency.total * 1000,
         )
         yield UnknownMetricFamily(
             self._name(f"probe_{label}_errors"), f"Runs of the DNS probe {label} that failed.", check.failures

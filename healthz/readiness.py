@@ -4,9 +4,10 @@ from typing import Final
 
 import aiohttp
 
-from healthz.counters import PROBE_BOUNDS, Histogram
+from healthz.counters import PROBE_BOUNDS
 from healthz.results import Check, Outcome
 from healthz.schedule import Clock
+from kubedns.shared.histogram import Histogram
 
 INTERVAL: Final = 5.0
 _TIMEOUT = aiohttp.ClientTimeout(2.0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from healthz.counters import Histogram
+from kubedns.shared.histogram import Histogram
 
 HISTORY: Final = 60
 """How many outcomes a check remembers for the page."""

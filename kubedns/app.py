@@ -45,7 +45,6 @@ from kubedns.telemetry.counters import ServerCounters
 from kubedns.telemetry.report import ReportView, report
 from kubedns.telemetry.status import metrics_app, status_app
 from kubedns.telemetry.summary import summary
-from kubedns.telemetry.watches import PROPAGATION_BOUNDS
 from kubedns.transport.listeners import listen
 from kubedns.transport.tcp import TcpServer
 from kubedns.transport.udp import UdpServer
@@ -302,7 +301,6 @@ class KubeDns:
             configuration=lambda: self._settings.configuration,
             drops=lambda: {"socket": self._udp.dropped, "overload": self._forwarder.overloads},
             now=time.monotonic,
-            propagation_bounds=PROPAGATION_BOUNDS,
         )
 
 

@@ -153,7 +153,6 @@ class Intake(Generic[T]):
             batch = list(islice(self._staged.values(), BATCH))
             for change in batch:
                 del self._staged[change.key]
-            self.statistics.objects = len(self.holdings)
             self._delivery.apply(batch)
             await pace.pause_if_due()
 

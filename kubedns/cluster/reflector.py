@@ -193,7 +193,6 @@ class Reflector(Generic[T]):
         self._statistics.last_activity = asyncio.get_running_loop().time()
         if not self.synced.is_set():
             self.failure = self._logged = ""
-            self._statistics.synced = True
             self.synced.set()
             _log.info("listed %d %s", len(self._intake.holdings), self._selection.name)
 
@@ -273,12 +272,8 @@ class Reflector(Generic[T]):
     def _take(self, request: Request, event: Event, arrival: float) -> None:
         if event.type == "ERROR":
             raise error_of(request, event)
-        self._statistics.events[event.type if event.type in _EVENT_TYPES else "other"] += 1
         self._statistics.last_activity = arrival
         if event.type == "BOOKMARK":
             self._intake.version = version_text(event.object) or self._intake.version
         else:
             self._intake.take(event, arrival)
-
-
-_EVENT_TYPES = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}

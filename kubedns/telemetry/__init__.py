@@ -1,4 +1,4 @@
-"""What the record server tells of itself: counters, metrics, status pages.
+"""Counters, metrics and status pages of the record server.
 
 In: counts from every room, and functions that look at the state.
 Out: Prometheus series and the HTTP pages of health, readiness, the tree and the metrics.

@@ -1,4 +1,4 @@
-"""The counters and the state of the cluster as Prometheus sees them, made at each scrape.
+"""Turns the counters and the state of the cluster into Prometheus series, at each scrape.
 
 The original's series keep their names, labels and buckets (`skydns_skydns_...`); what is new
 begins with `kubedns_`.
@@ -7,7 +7,6 @@ begins with `kubedns_`.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -15,7 +14,8 @@ from prometheus_client.registry import Collector
 
 from kubedns.shared.log import lines_dropped
 from kubedns.shared.report import Configuration
-from kubedns.telemetry.counters import CAUSES, Histogram, ServerCounters
+from kubedns.telemetry.counters import CAUSES, ServerCounters
+from kubedns.telemetry.watches import ResourceStatistics
 
 
 class ServerCollector(Collector):
@@ -35,7 +35,9 @@ class ServerCollector(Collector):
             requests.add_metric([system], counted.answered())
         yield requests
         durations = HistogramMetricFamily(
-            name("dns_request_duration_seconds"), "Time from a question to its answer.", labels=["system"]
+            name("dns_request_duration_seconds"),
+            "Time from a question to its answer; those answered together share it evenly.",
+            labels=["system"],
         )
         for system, counted in systems:
             durations.add_metric([system], counted.durations.buckets(), counted.durations.total)
@@ -54,70 +56,28 @@ class ServerCollector(Collector):
                     errors.add_metric([system, cause], count)
         yield errors
         misses = CounterMetricFamily(
-            name("dns_cachemiss_count"), "Answers that were not kept from before.", labels=["cache"]
+            name("dns_cachemiss_count"), "Answers that had to be built.", labels=["cache"]
         )
         misses.add_metric(["response"], self._counters.misses)
         yield misses
 
 
-class PropagationCounts(Protocol):
-    """Counts by upper bound of the time from a change's arrival to its being answered."""
-
-    @property
-    def counts(self) -> Sequence[int]:
-        """Changes by bound, the last of them without one."""
-
-    @property
-    def total(self) -> float:
-        """Sum of the times, in seconds."""
-
-
-class WatchStatistics(Protocol):
-    """What a list-watch counts; its meaning stands at `cluster.statistics.ResourceStatistics`."""
-
-    @property
-    def name(self) -> str:
-        """The resource, as a label."""
-
-    @property
-    def lists(self) -> Mapping[str, int]:
-        """Lists by outcome."""
-
-    @property
-    def watches(self) -> Mapping[str, int]:
-        """Watches by the reason of their end."""
-
-    @property
-    def repairs(self) -> int:
-        """Objects that a relist had to put right."""
-
-    @property
-    def last_activity(self) -> float | None:
-        """Monotonic time of the last event or bookmark."""
-
-    @property
-    def propagation(self) -> PropagationCounts:
-        """How soon changes were answered."""
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """What of the cluster's state the metrics show; each function is called at a scrape.
+    """The cluster state that the metrics show; a scrape calls each function.
 
     `settings` counts configuration updates by outcome, `configuration` tells what is in force and
-    whether the latest was refused, `drops` counts questions by reason;
-    `propagation_bounds` are those of each watch's counts, in seconds.
+    whether the latest was refused, `drops` counts questions by reason.
     """
 
     objects: Callable[[], Mapping[str, int]]
     records: Callable[[], int]
     synced: Callable[[], bool]
-    watches: Callable[[], Sequence[WatchStatistics]]
+    watches: Callable[[], Sequence[ResourceStatistics]]
     settings: Callable[[], Mapping[str, int]]
     configuration: Callable[[], Configuration]
     drops: Callable[[], Mapping[str, int]]
     now: Callable[[], float]
-    propagation_bounds: Sequence[float]
 
 
 class ClusterCollector(Collector):
@@ -129,7 +89,7 @@ class ClusterCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the series as things stand, each family made when it is asked for."""
         view = self._view
-        objects = GaugeMetricFamily("kubedns_objects", "Objects of the cluster held.", labels=["kind"])
+        objects = GaugeMetricFamily("kubedns_objects", "Cluster objects held.", labels=["kind"])
         for kind, count in view.objects().items():
             objects.add_metric([kind], count)
         yield objects
@@ -167,7 +127,7 @@ class ClusterCollector(Collector):
             lines_dropped(),
         )
 
-    def _watches(self, watches: Sequence[WatchStatistics]) -> Iterator[Metric]:
+    def _watches(self, watches: Sequence[ResourceStatistics]) -> Iterator[Metric]:
         ages = GaugeMetricFamily(
             "kubedns_last_event_age_seconds",
             "Time since the last event or bookmark of a watch; +Inf before the first.",
@@ -202,7 +162,5 @@ class ClusterCollector(Collector):
             labels=["resource"],
         )
         for watch in watches:
-            times = Histogram(self._view.propagation_bounds)
-            times.counts = list(watch.propagation.counts)
-            propagation.add_metric([watch.name], times.buckets(), watch.propagation.total)
+            propagation.add_metric([watch.name], watch.propagation.buckets(), watch.propagation.total)
         yield propagation

@@ -1,14 +1,14 @@
-"""What the DNS server counts, as plain integers: on the way of a question nothing else is touched.
+"""What the DNS server counts, as plain integers: the hot path touches nothing else.
 
-The series are made from them when somebody scrapes: see `collectors`.  Systems, causes and buckets
+A scrape makes the series from them: see `collectors`.  Systems, causes and buckets
 are the original's.
 """
 
-from bisect import bisect_left
-from collections.abc import Sequence
 from enum import IntEnum
 from operator import mul
 from typing import Final
+
+from kubedns.shared.histogram import Histogram
 
 SYSTEMS: Final = ("auth", "cache", "recursive", "reverse", "stub")
 DURATION_BUCKETS: Final = (0.001, 0.003, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -30,30 +30,6 @@ class Outcome(IntEnum):
 
 
 CAUSES = ("", "nxdomain", "nodata", "truncated", "refused", "overflow", "servfail")
-
-
-class Histogram:
-    """Counts of observations by upper bound, and their sum; the last count is that of `+Inf`."""
-
-    __slots__ = ("bounds", "counts", "total")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def observe(self, value: float, times: int = 1) -> None:
-        """Add a value, `times` times."""
-        self.counts[bisect_left(self.bounds, value)] += times
-        self.total += value * times
-
-    def buckets(self) -> list[tuple[str, float]]:
-        """Return the cumulative buckets as Prometheus wants them."""
-        seen, buckets = 0, []
-        for bound, count in zip((*map(str, map(float, self.bounds)), "+Inf"), self.counts, strict=True):
-            seen += count
-            buckets.append((bound, float(seen)))
-        return buckets
 
 
 class SystemCounters:

@@ -120,7 +120,6 @@ NODES: Final = Resource(
     bookmark=f'"spec":{{}},{_EMPTY_NODE_STATUS}',
 )
 RESOURCES: Final = (CONFIG_MAPS, ENDPOINTS, NAMESPACES, NODES, SERVICES, ENDPOINT_SLICES)
-GROUPS: Final = ("", DISCOVERY_GROUP)
 
 _BY_PLURAL: Final = {(resource.group, resource.plural): resource for resource in RESOURCES}
 _BY_KIND: Final = {(resource.api_version, resource.kind): resource for resource in RESOURCES}

@@ -37,7 +37,7 @@ async def test_recorded_answers_replayed_give_the_recorded_cluster(piece):
         async with watching(api.url, synced=False) as case:
             await case.until(case.watch.synced.is_set)
             await case.until(lambda: api.script["services", "watch"] == [])
-            await case.until(lambda: case.watch.statistics[0].events["DELETED"] == 2)
+            await case.until(lambda: bool(case.watch.statistics[0].watches))
             assert case.services.state["default", "kubernetes"].cluster_ips == (pack_address("10.96.0.1"),)
             assert case.names >= {"kubernetes", "api", "cart", "empty"}
             assert {"cart-7pp5x", "empty-pn8lw", "kubernetes", "legacy-8p2kh"} <= case.slice_names
@@ -95,9 +95,9 @@ async def test_not_synced_before_services_and_both_kinds_of_slices_are_listed():
         api.always["endpointslices", "stream"] = late
         async with watching(api.url, synced=False) as case:
             await case.until(lambda: "web" in case.names)
-            await case.until(lambda: case.watch.statistics[2].synced)
+            waiting = "endpointslices_headless: its first list is not complete"
+            await case.until(lambda: case.watch.why_not_synced() == waiting)
             assert not case.watch.synced.is_set()
-            assert case.watch.why_not_synced() == "endpointslices_headless: its first list is not complete"
             release.set()
             await case.until(case.watch.synced.is_set)
             assert case.watch.why_not_synced() == ""

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healthz.counters import PROBE_BOUNDS, RECENT, CacheStatistics, CacheTotals, Histogram
+from healthz.counters import PROBE_BOUNDS, RECENT, CacheStatistics, CacheTotals
+from kubedns.shared.histogram import Histogram
 
 
 def stats(insertions: int = 0, evictions: int = 0, hits: int = 0, misses: int = 0) -> CacheStatistics:
@@ -22,7 +23,7 @@ def test_histogram_bounds_are_inclusive_and_counts_cumulative():
     for value in (0.5, 1.0, 1.5, 2.0, 9.0):
         histogram.observe(value)
     assert histogram.cumulative() == [2, 4, 5]
-    assert histogram.sum == 14.0
+    assert histogram.total == 14.0
 
 
 def test_totals_before_the_first_reading_are_none():

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from healthz.counters import Histogram
 from healthz.results import Check, Outcome
 from healthz.web import Answer, application, bytes_answer, check_answer, page_answer
+from kubedns.shared.histogram import Histogram
 from kubedns.shared.web import serve
 
 

@@ -5,11 +5,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from healthz.counters import CacheStatistics, Histogram
+from healthz.counters import CacheStatistics
 from healthz.dnsmasqstats import DnsmasqStatistics
 from healthz.page import Page
 from healthz.results import HISTORY, Check, Outcome
 from healthz.sparkline import sparkline
+from kubedns.shared.histogram import Histogram
 from kubedns.shared.servers import ServerAddress
 
 HOSTILE = "<script>alert(1)</script>\"'&$title ${body}\x00\u202e"

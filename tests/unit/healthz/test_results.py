@@ -2,8 +2,8 @@
 
 import pytest
 
-from healthz.counters import Histogram
 from healthz.results import HISTORY, Check, Outcome, State
+from kubedns.shared.histogram import Histogram
 
 
 def new_check(stale_after: float = 30.0) -> Check:

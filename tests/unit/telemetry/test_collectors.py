@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from kubedns.shared.report import Configuration, Refusal
 from kubedns.telemetry.collectors import ClusterCollector, ClusterView, ServerCollector
 from kubedns.telemetry.counters import SYSTEMS, Outcome, ServerCounters
-from kubedns.telemetry.watches import PROPAGATION_BOUNDS, ResourceStatistics
+from kubedns.telemetry.watches import ResourceStatistics
 
 
 def scraped(collector) -> list[str]:
@@ -57,7 +57,6 @@ def test_cluster_series_show_the_state_of_the_moment():
         configuration=lambda: configuration,
         drops=lambda: {"socket": 1},
         now=lambda: 100.0,
-        propagation_bounds=PROPAGATION_BOUNDS,
     )
     collector = ClusterCollector(view)
     lines = scraped(collector)

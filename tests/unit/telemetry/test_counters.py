@@ -2,7 +2,8 @@
 
 import pytest
 
-from kubedns.telemetry.counters import DURATION_BUCKETS, Histogram, Outcome, ServerCounters, SystemCounters
+from kubedns.shared.histogram import Histogram
+from kubedns.telemetry.counters import DURATION_BUCKETS, Outcome, ServerCounters, SystemCounters
 
 
 def test_histogram_counts_a_value_at_its_bound_and_all_above():
