@@ -5,13 +5,11 @@ that does not exist is `None`, a name that exists without records is an empty tu
 difference between NXDOMAIN and NODATA (RFC 2308).
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from kubedns.dns.names import Labels
-
-MOST_RECORDS: Final = 512
-"""Records that one wildcard lookup collects at most, so that no question holds up the others."""
+from kubedns.dns.packed import Packed
 
 
 class BackendError(Exception):
@@ -22,41 +20,57 @@ class TooWideError(Exception):
     """A wildcard stands for more names than one question may look at.  The client gets REFUSED."""
 
 
-class ServiceRecord(NamedTuple):
-    """One record, as SkyDNS's `Service` with the fields that cluster DNS uses.
+class Alias(NamedTuple):
+    """The CNAME record of a name."""
 
-    `host` is a packed address (4 or 16 bytes), or the labels of another name: an SRV target
-    where there is a `port`, else the target of a CNAME.  `owner` is the record's own name, which
-    an SRV question gets as target; None for an address that is computed from its name or
-    belongs to the zone's name server: no SRV leads there.
+    target: Labels
+
+
+class Records(Protocol):
+    """The addresses of a name, or the ports found there.
+
+    However many there are, a reader takes as many as it needs: the work is that of what it takes.
+    Targets of SRV records are `parent`, which the empty label stands for, or one label below it.
+    An address without a port is itself a target, with port 0, unless it is computed from its name
+    or belongs to the zone's name server: `count` is 0 then.
     """
 
-    host: bytes | Labels
-    port: int
-    owner: Labels | None
+    @property
+    def parent(self) -> Labels:
+        """The name that the targets are at or right below."""
+
+    @property
+    def count(self) -> int:
+        """How many SRV records there are before equal ones merge."""
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct targets there are."""
+
+    def addresses(self, octets: int) -> Sequence[bytes]:
+        """Return the distinct addresses of 4 or 16 octets; those of the targets where there are ports."""
+
+    def targets(self, start: int, most: int) -> list[tuple[bytes, int]]:
+        """Return the labels and ports of at most so many distinct targets from one on."""
+
+    def glue(self, label: bytes, octets: int) -> Sequence[bytes]:
+        """Return the distinct addresses of one target."""
+
+
+Found = Alias | Records
 
 
 class Subtree(Protocol):
     """The names of one Service, replaced as a whole when anything of it changes."""
 
-    packed: dict[bytes, Any] | None
-    """What a reader made of these names: it lives exactly as long as what it was made from."""
+    packed: dict[bytes, Packed] | None
+    """Answers made from these names, by the question's octets before and after the Service's name.
 
-    @property
-    def is_alias(self) -> bool:
-        """Whether it is the name of an ExternalName alone."""
+    Only the answering room puts any in; they live exactly as long as what they were made from.
+    """
 
-    def has(self, path: Labels) -> bool:
-        """Whether the name with this path below the Service exists."""
-
-    def addresses(self, label: bytes, octets: int) -> tuple[bytes, ...] | None:
-        """Return the distinct addresses, of 4 or 16 octets, of the Service or of one label below it.
-
-        An empty label is the Service itself.  None where something else than addresses is.
-        """
-
-    def targets(self, path: Labels) -> list[tuple[Labels, int]] | None:
-        """Return target and port of each SRV record at a path below the Service, None where there is none."""
+    def find(self, below: Labels) -> Found | tuple[()] | None:
+        """Return what is at a name, by its labels before the Service's: records, none, or None."""
 
 
 class Backend(Protocol):
@@ -74,11 +88,16 @@ class Backend(Protocol):
     def has_synced(self) -> bool:
         """Whether every object has been seen once, so that a missing name really is missing."""
 
-    def records(self, name: Labels, exact: bool) -> tuple[ServiceRecord, ...] | None:
-        """Return the records at a name of the domain, None when the name does not exist.
+    def records(self, name: Labels) -> tuple[Found, ...] | None:
+        """Return the records at a name of the domain, one at most, None when the name does not exist.
 
-        Unless `exact`, a label `*` is a wildcard; at most MOST_RECORDS come back.
-        Raises BackendError, and TooWideError for a wildcard.
+        Raises BackendError.
+        """
+
+    def matches(self, name: Labels, look: Callable[[], None]) -> tuple[Found, ...] | None:
+        """Return the records at a name whose labels `*` are wildcards, None where there are none.
+
+        `look` is called for each name that is looked at; what it raises goes through.
         """
 
     def reverse_record(self, name: Labels) -> tuple[Labels, ...] | None:

@@ -1,7 +1,6 @@
-"""Domain names: labels, reversed paths, reverse names, record labels.
+"""Domain names: labels, reverse names, names of pods.
 
-`labels` run left to right, a `path` right to left; both are tuples of lower-case bytes
-without the root.  A name's wire form is RFC 1035 3.1, without compression, root included.
+`labels` run left to right: a tuple of lower-case bytes without the root.  A name's wire form is RFC 1035 3.1, without compression, root included.
 """
 
 import re
@@ -22,8 +21,6 @@ quoted: Final = _repr.repr
 _HEXADECIMAL = re.compile(rb"[0-9a-f]*")
 _LENGTHS = tuple(bytes((length,)) for length in range(LONGEST_LABEL + 1))
 """The length octet of a label, by its length."""
-_FNV_OFFSET = 0x811C9DC5
-_FNV_PRIME = 0x01000193
 IN_ADDR_ARPA: Final[Labels] = (b"in-addr", b"arpa")
 IP6_ARPA: Final[Labels] = (b"ip6", b"arpa")
 
@@ -118,16 +115,3 @@ def pod_address(label: bytes) -> bytes | None:
         except ValueError:
             continue
     return None
-
-
-def record_label(address: str, port: int = 0) -> bytes:
-    """Return the label that names an address or port record without a hostname.
-
-    The original hashes the printed form of its record, which includes its TTL of 30 whatever
-    the flags say; the same text is hashed here so that names survive a migration.
-    """
-    text = f"&{{{address} {port} 10 10  false 30 0  }}"
-    value = _FNV_OFFSET
-    for octet in text.encode():
-        value = (value ^ octet) * _FNV_PRIME & 0xFFFFFFFF
-    return f"{value:x}".encode().hex().encode()

@@ -8,18 +8,18 @@ of the last name), RFC 8020 (NXDOMAIN means nothing below); SkyDNS for the SRV w
 
 import logging
 import random
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
-from kubedns.backend import Backend, BackendError, ServiceRecord, TooWideError
+from kubedns.backend import Alias, Backend, BackendError, Found, Records, TooWideError
 from kubedns.dns import numbers
-from kubedns.dns.names import Labels, to_text
+from kubedns.dns.names import Labels, to_text, to_wire
 from kubedns.dns.records import Resolution, UpstreamRecord
+from kubedns.skydns.budget import Budget
 from kubedns.skydns.chain import Chain, alias_of, lower
 from kubedns.skydns.response import Answer
-from kubedns.skydns.rrset import Rdata, RRset, address_rrset, name_rrset, soa_rrset, srv_rdata, txt_rrset
+from kubedns.skydns.rrset import RRset, name_rrset, soa_rrset, srv_rdata, txt_rrset
 
 _log = logging.getLogger(__name__)
 DNS_SCHEMA_VERSION: Final = b"1.1.0"
@@ -27,16 +27,20 @@ DNS_SCHEMA_VERSION: Final = b"1.1.0"
 SOA_TTL: Final = 3600
 _RECORD_OCTETS: Final = 12
 """Of a record whose owner is a pointer, before its data."""
+_SRV_OCTETS: Final = 6
+"""Of the data of an SRV record before its target (RFC 2782)."""
+_T = TypeVar("_T")
 _KEPT_TYPES = frozenset((numbers.A, numbers.AAAA, numbers.SRV))
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How the zone is served: TTLs in seconds, and whether `*` is a wildcard."""
+    """How the zone is served: TTLs in seconds, whether `*` is a wildcard, and names that one may look at."""
 
     ttl: int = 30
     negative_ttl: int = 60
     wildcards: bool = True
+    wildcard_names: int = 1000
 
 
 class ZoneAnswers:
@@ -61,10 +65,13 @@ class ZoneAnswers:
         """Whether a lower-case name is answered here: in the cluster domain, or a reverse name of ours."""
         return self.owns(name) or self._backend.reverse_record(name) is not None
 
-    def resolve(self, name: Labels, qtype: int) -> Answer | Chain:
-        """Answer a question for a name of the zone."""
+    def resolve(self, name: Labels, qtype: int, limit: int = numbers.LARGEST_MESSAGE) -> Answer | Chain:
+        """Answer a question for a name of the zone, in a message of at most `limit` octets.
+
+        Where no message holds all records, there are just more than `limit` does.
+        """
         try:
-            return self.follow(Chain(qtype, name))
+            return self.follow(Chain(qtype, name, limit))
         except TooWideError:
             return Answer(numbers.REFUSED, authoritative=False)
 
@@ -76,7 +83,7 @@ class ZoneAnswers:
                     chain, self.reverse(chain.target, chain.qtype) or self.negative(numbers.NXDOMAIN)
                 )
             try:
-                found = self._at(chain.target, chain.qtype, asked=not chain.links)
+                found = self._at(chain)
             except BackendError as error:
                 _log.debug("%s: %s", to_text(chain.target), error)
                 return self.unresolved(chain)
@@ -144,7 +151,7 @@ class ZoneAnswers:
     def _complete(self, chain: Chain, found: Answer) -> Answer:
         if not chain.links:
             return found
-        turned = [_turn(rrset) for rrset in found.answer]
+        turned = [_rotated(rrset) for rrset in found.answer]
         return replace(found, answer=[*chain.links, *turned], keep=False)
 
     def _step(self, chain: Chain, target: Labels) -> None:
@@ -152,108 +159,87 @@ class ZoneAnswers:
         chain.links.append(name_rrset(chain.target, numbers.CNAME, self._policy.ttl, (target,)))
         chain.target = target
 
-    def _at(self, name: Labels, qtype: int, *, asked: bool) -> Answer | Labels:
-        """Return what is at one name of the zone, or the target of the alias there.
+    def _at(self, chain: Chain) -> Answer | Labels:
+        """Return what is at the target of a chain, a name of the zone, or the target of the alias there.
 
         Only in the name that was asked for is `*` a wildcard.  Of several records that it finds
         the aliases are left out, as one name cannot have two (RFC 2181 10.1).
         """
+        name, qtype = chain.target, chain.qtype
         if name == self._zone:
             return self._apex(qtype)
         if qtype == numbers.TXT and name == (b"dns-version", *self._zone):
             return Answer(answer=[txt_rrset(name, self._policy.ttl, DNS_SCHEMA_VERSION)])
-        wild = asked and b"*" in name
-        refused = wild and not self._policy.wildcards
-        records = None if refused else self._backend.records(name, exact=not wild)
-        if records is None:
+        wild = not chain.links and b"*" in name
+        found = self._matches(name) if wild else self._backend.records(name)
+        if found is None:
             return self.negative(numbers.NXDOMAIN)
-        aliases = [record.host for record in records if not record.port and isinstance(record.host, tuple)]
-        if aliases:
-            alias = min(aliases)
-            records = tuple(record for record in records if record.port or isinstance(record.host, bytes))
-            if not records:
-                own = name_rrset(name, numbers.CNAME, self._policy.ttl, (alias,))
-                return Answer(answer=[own]) if qtype == numbers.CNAME else alias
-        found = self._typed(name, qtype, records)
+        records = [it for it in found if not isinstance(it, Alias)]
+        if found and not records:
+            target = min(it.target for it in found if isinstance(it, Alias))
+            own = name_rrset(name, numbers.CNAME, self._policy.ttl, (target,))
+            return Answer(answer=[own]) if qtype == numbers.CNAME else target
+        answer = self._typed(name, qtype, records, chain.limit)
         if wild:
-            return replace(found, answer=[_turn(rrset) for rrset in found.answer], keep=False)
-        return found
+            return replace(answer, answer=[_rotated(rrset) for rrset in answer.answer], keep=False)
+        return answer
 
-    def _typed(self, name: Labels, qtype: int, records: Sequence[ServiceRecord]) -> Answer:
+    def _matches(self, name: Labels) -> tuple[Found, ...] | None:
+        if not self._policy.wildcards:
+            return None
+        return self._backend.matches(name, Budget(self._policy.wildcard_names).spend)
+
+    def _typed(self, name: Labels, qtype: int, found: Sequence[Records], limit: int) -> Answer:
+        """Return the records of one type; what has none of it costs nothing but the look at the name."""
         answer = Answer(keep=qtype in _KEPT_TYPES)
         if qtype in numbers.ADDRESS_OCTETS:
-            addresses = tuple(dict.fromkeys(self._addresses(records, numbers.ADDRESS_OCTETS[qtype])))
+            octets = numbers.ADDRESS_OCTETS[qtype]
+            addresses, whole = _some(
+                [_all(it.addresses(octets)) for it in found], _RECORD_OCTETS + octets, limit
+            )
+            answer.keep &= whole
             if addresses:
-                answer.answer = [address_rrset(name, qtype, self._policy.ttl, addresses)]
+                answer.answer = [RRset(name, qtype, self._policy.ttl, addresses)]
         elif qtype == numbers.SRV:
-            answer.answer, answer.additional = self._srv(name, records)
+            self._add_srv(answer, name, found, limit)
         if not answer.answer:
             answer.authority = self.negative(numbers.NOERROR).authority
         return answer
 
-    def _addresses(self, records: Iterable[ServiceRecord], size: int) -> Iterable[bytes]:
-        """Yield the addresses of one family; an SRV record has those of its target."""
-        targets: dict[Labels, None] = {}
-        for record in records:
-            if isinstance(record.host, bytes):
-                if len(record.host) == size:
-                    yield record.host
-            else:
-                targets[record.host] = None
-        for target in targets:
-            for record in self._backend.records(target, exact=True) or ():
-                if isinstance(record.host, bytes) and len(record.host) == size:
-                    yield record.host
+    def _add_srv(self, answer: Answer, name: Labels, found: Sequence[Records], limit: int) -> None:
+        """Add the SRV records, and the addresses of their targets where all fit.
 
-    def _srv(self, name: Labels, records: Sequence[ServiceRecord]) -> tuple[list[RRset], list[RRset]]:
-        """Return the SRV records and the addresses of their targets.
-
-        An address record has port 0 and itself as target.  Weights share 100 among the records
-        before equal ones merge, as in SkyDNS.  Differs: none is 0, which takes a server out.  Where no message holds all of them there are no
-        addresses: the records turn, so that all are seen in time.
+        Weights share 100 among the records before equal ones merge, as in SkyDNS.  Differs: none is 0,
+        which takes a server out.
         """
-        named = [record for record in records if record.owner is not None]
-        if not named:
-            return [], []
-        weight = max(1, 100 // len(named))
-        targets: dict[Labels, list[bytes]] = {}
-        rdatas: dict[Rdata, None] = {}
+        count = sum(records.count for records in found)
+        if not count:
+            return
+        weight = max(1, 100 // count)
+        least = _RECORD_OCTETS + _SRV_OCTETS + min(len(to_wire(it.parent)) for it in found if it.count)
+        targets, whole = _some([_targets_of(it) for it in found if it.count], least, limit)
+        rdatas: dict[bytes, None] = {}
+        glue: dict[Labels, tuple[Records, bytes]] = {}
         octets = 0
-        for record in named:
-            target = record.host if isinstance(record.host, tuple) else record.owner
-            assert target is not None
-            rdata = srv_rdata(weight, record.port, target)
-            if rdata not in rdatas:
-                octets += _RECORD_OCTETS + len(rdata[0])
-                rdatas[rdata] = None
-            known = targets.setdefault(target, [])
-            if isinstance(record.host, bytes):
-                known.append(record.host)
-        answer = RRset(name, numbers.SRV, self._policy.ttl, tuple(rdatas))
-        if octets > numbers.LARGEST_MESSAGE:
-            return [answer], []
-        if len(targets) > 1:
-            self._look_up_siblings(targets)
-        return [answer], [rrset for target, known in targets.items() for rrset in self._glue(target, known)]
+        for records, label, port in targets:
+            target = (label, *records.parent) if label else records.parent
+            glue[target] = records, label
+            data = srv_rdata(weight, port, to_wire(target))
+            octets += 2 * _RECORD_OCTETS + len(data) + len(label)
+            rdatas[data] = None
+        answer.keep &= whole
+        answer.answer = [RRset(name, numbers.SRV, self._policy.ttl, list(rdatas))]
+        if whole and octets <= numbers.LARGEST_MESSAGE:
+            answer.additional = [
+                rrset
+                for target, (records, label) in glue.items()
+                for rrset in self._glue(target, records, label)
+            ]
 
-    def _look_up_siblings(self, targets: Mapping[Labels, list[bytes]]) -> None:
-        """Fill in the addresses of targets right below one name, as the endpoints of a Service are, by one look."""
-        unknown = {target: known for target, known in targets.items() if not known}
-        for parent, count in Counter(target[1:] for target in unknown).items():
-            siblings = (self._backend.records(parent, exact=True) or ()) if count > 1 else ()
-            for record in siblings:
-                if record.owner is not None and record.owner in unknown and isinstance(record.host, bytes):
-                    unknown[record.owner].append(record.host)
-
-    def _glue(self, target: Labels, known: Sequence[bytes]) -> Iterable[RRset]:
-        if not known:
-            records = self._backend.records(target, exact=True) or ()
-            known = [record.host for record in records if isinstance(record.host, bytes)]
-        distinct = dict.fromkeys(known)
-        for rtype, size in numbers.ADDRESS_OCTETS.items():
-            addresses = tuple([address for address in distinct if len(address) == size])
-            if addresses:
-                yield address_rrset(target, rtype, self._policy.ttl, addresses)
+    def _glue(self, owner: Labels, records: Records, label: bytes) -> Iterable[RRset]:
+        for rtype, octets in numbers.ADDRESS_OCTETS.items():
+            if addresses := records.glue(label, octets):
+                yield RRset(owner, rtype, self._policy.ttl, addresses)
 
     def _apex(self, qtype: int) -> Answer:
         if qtype == numbers.SOA:
@@ -263,7 +249,12 @@ class ZoneAnswers:
         server = (b"ns", b"dns", *self._zone)
         return Answer(
             answer=[name_rrset(self._zone, numbers.NS, self._policy.ttl, (server,))],
-            additional=list(self._glue(server, ())),
+            additional=[
+                RRset(server, rtype, self._policy.ttl, addresses)
+                for found in self._backend.records(server) or ()
+                for rtype, octets in numbers.ADDRESS_OCTETS.items()
+                if not isinstance(found, Alias) and (addresses := found.addresses(octets))
+            ],
         )
 
     def _soa(self, owner: Labels, ttl: int) -> RRset:
@@ -274,7 +265,40 @@ class ZoneAnswers:
         return RRset(owner, rtype, ttl, tuple(dict.fromkeys((record.rdata,) for record in records)))
 
 
-def _turn(rrset: RRset) -> RRset:
-    """Return the records beginning anywhere: an answer that is not kept turns by chance."""
+_Take = Callable[[int, int], Sequence[_T]]
+"""Returns so many items from one on."""
+
+
+def _all(items: Sequence[bytes]) -> tuple[int, _Take[bytes]]:
+    return len(items), lambda start, most: items[start : start + most]
+
+
+def _targets_of(records: Records) -> tuple[int, _Take[tuple[Records, bytes, int]]]:
+    return records.distinct, lambda start, most: [(records, *it) for it in records.targets(start, most)]
+
+
+def _some(lists: Sequence[tuple[int, _Take[_T]]], octets: int, limit: int) -> tuple[list[_T], bool]:
+    """Return distinct items, and whether these are all there are.
+
+    All where a message of any size may hold them, each as a record of at least so many `octets`;
+    else, from a random one on, more than one of `limit` octets does: no more are made than are sent.
+    """
+    if sum(count for count, _ in lists) * octets <= numbers.LARGEST_MESSAGE:
+        return list(dict.fromkeys([item for count, take in lists for item in take(0, count)])), True
+    found: dict[_T, None] = {}
+    most = limit // octets + 1
+    first = random.randrange(len(lists))
+    for count, take in (*lists[first:], *lists[:first]):
+        start = random.randrange(count) if count else 0
+        for at, end in ((start, count), (0, start)):
+            begin = at
+            while begin < end and (wanted := most - len(found)) > 0:
+                found.update((item, None) for item in take(begin, min(end - begin, wanted)))
+                begin += wanted
+    return list(found), False
+
+
+def _rotated(rrset: RRset) -> RRset:
+    """Rotate an RRset that is not kept by a random offset."""
     start = random.randrange(len(rrset.rdatas))
-    return rrset._replace(rdatas=rrset.rdatas[start:] + rrset.rdatas[:start])
+    return rrset._replace(rdatas=(*rrset.rdatas[start:], *rrset.rdatas[:start]))

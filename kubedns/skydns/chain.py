@@ -19,6 +19,7 @@ class Chain:
 
     qtype: int
     target: Labels
+    limit: int = numbers.LARGEST_MESSAGE
     links: list[RRset] = field(default_factory=list)
     seen: set[Labels] = field(default_factory=set)
 

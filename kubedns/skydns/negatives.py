@@ -7,9 +7,10 @@ else.
 
 from kubedns.dns import numbers
 from kubedns.dns.names import Labels, to_wire
+from kubedns.dns.packed import Packed
 from kubedns.dns.query import Query
 from kubedns.skydns.answers import ZoneAnswers
-from kubedns.skydns.response import Packed, pack
+from kubedns.skydns.response import pack
 
 
 class Negatives:

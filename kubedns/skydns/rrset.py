@@ -1,29 +1,25 @@
 """Resource records before they are packed."""
 
+from collections.abc import Sequence
 from struct import pack
 from typing import Final, NamedTuple
 
 from kubedns.dns import numbers
-from kubedns.dns.names import Labels, to_wire
+from kubedns.dns.names import Labels
 
-SRV_PRIORITY: Final = 10
+_SRV_PRIORITY: Final = 10
 
-Rdata = tuple[bytes | Labels, ...]
-"""The parts of one record's data in order: bytes as they are, and names that may be compressed."""
+Rdata = bytes | tuple[bytes | Labels, ...]
+"""One record's data, or its parts in order: bytes as they are, and names that may be compressed."""
 
 
 class RRset(NamedTuple):
-    """The records of one owner and type; `ttl` in seconds.  Class IN."""
+    """The records of one owner and type, at least one; `ttl` in seconds.  Class IN."""
 
     owner: Labels
     rtype: int
     ttl: int
-    rdatas: tuple[Rdata, ...]
-
-
-def address_rrset(owner: Labels, rtype: int, ttl: int, addresses: tuple[bytes, ...]) -> RRset:
-    """Return the A or AAAA records of packed addresses."""
-    return RRset(owner, rtype, ttl, tuple([(address,) for address in addresses]))
+    rdatas: Sequence[Rdata]
 
 
 def name_rrset(owner: Labels, rtype: int, ttl: int, targets: tuple[Labels, ...]) -> RRset:
@@ -31,14 +27,14 @@ def name_rrset(owner: Labels, rtype: int, ttl: int, targets: tuple[Labels, ...])
     return RRset(owner, rtype, ttl, tuple((target,) for target in targets))
 
 
-def srv_rdata(weight: int, port: int, target: Labels, priority: int = SRV_PRIORITY) -> Rdata:
+def srv_rdata(weight: int, port: int, target_wire: bytes) -> bytes:
     """Return the data of an SRV record; its target is never compressed (RFC 2782)."""
-    return (pack("!HHH", priority, weight, port) + to_wire(target),)
+    return pack("!HHH", _SRV_PRIORITY, weight, port) + target_wire
 
 
 def txt_rrset(owner: Labels, ttl: int, text: bytes) -> RRset:
     """Return a TXT record of one character-string, cut to 255 octets."""
-    return RRset(owner, numbers.TXT, ttl, ((bytes((min(len(text), 255),)) + text[:255],),))
+    return RRset(owner, numbers.TXT, ttl, (bytes((min(len(text), 255),)) + text[:255],))
 
 
 def soa_rrset(owner: Labels, zone: Labels, ttl: int, serial: int, minimum: int) -> RRset:

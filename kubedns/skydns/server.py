@@ -1,7 +1,7 @@
 """One DNS message in, one out: which part of the server a question is for.
 
-Most questions end on the lean path.  The full path here parses, resolves and packs, and what it
-made from the names of one Service it leaves there for the lean path.
+Most questions end on the fast path.  The full path here parses, resolves and packs, and what it
+made from the names of one Service it leaves there for the fast path.
 """
 
 import asyncio
@@ -14,15 +14,16 @@ from kubedns.backend import Backend
 from kubedns.dns import numbers
 from kubedns.dns.error_reply import rejection
 from kubedns.dns.names import IN_ADDR_ARPA, IP6_ARPA, Labels
+from kubedns.dns.packed import Packed
 from kubedns.dns.query import Query, Rejected, parse_query
 from kubedns.dns.records import Resolution
 from kubedns.shared.reply import Awaited, Reply
 from kubedns.skydns.answers import ZoneAnswers
 from kubedns.skydns.chain import Chain
 from kubedns.skydns.chaos import chaos_text
-from kubedns.skydns.lean import LeanPath
+from kubedns.skydns.fastpath import FastPath
 from kubedns.skydns.negatives import Negatives
-from kubedns.skydns.response import Answer, Packed, pack
+from kubedns.skydns.response import Answer, pack
 from kubedns.telemetry.counters import Outcome, ServerCounters, SystemCounters
 
 _log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class Server:
         self._counters = counters
         self._auth = counters.systems["auth"]
         self._negatives = Negatives(answers, backend.domain)
-        self._lean = LeanPath(backend, self._negatives, answers.ttl, counters)
+        self._fast = FastPath(backend, self._negatives, counters)
         self._synced = False
 
     def set_clock(self, unix_seconds: float) -> None:
@@ -69,7 +70,7 @@ class Server:
         """Answer one message; never raises."""
         try:
             if self._synced:
-                reply = self._lean.respond(message, tcp)
+                reply = self._fast.respond(message, tcp)
                 if reply is not None:
                     return reply
             return self._full(message, tcp)
@@ -116,7 +117,7 @@ class Server:
     def _own(self, query: Query, tcp: bool) -> Reply:
         if not self._has_synced():
             return self._refuse(query, self._auth, tcp)
-        answer = self._answers.resolve(query.labels, query.qtype)
+        answer = self._answers.resolve(query.labels, query.qtype, query.limit(tcp))
         if isinstance(answer, Chain):
             return Awaited(self._follow(query, answer, tcp), name="alias out of the zone")
         self._counters.misses += 1
@@ -125,7 +126,7 @@ class Server:
         else:
             packed = pack(query, answer)
         if answer.keep:
-            self._lean.keep(query, packed)
+            self._fast.keep(query, packed)
         return self._finish(query, packed, self._auth, tcp)
 
     async def _follow(self, query: Query, chain: Chain, tcp: bool) -> bytes:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from kubedns.backend import Backend, BackendError
+from kubedns.backend import Alias, Backend, BackendError
 from kubedns.dns import numbers
 from kubedns.dns.names import Labels, address_text, parse_domain
 from kubedns.dns.records import Resolution
@@ -64,10 +64,11 @@ class StubServers:
 
     def _own(self, labels: Labels) -> list[bytes]:
         try:
-            records = self._backend.records(labels, exact=True) or ()
+            found = self._backend.records(labels) or ()
         except BackendError:
             return []
-        return [record.host for record in records if isinstance(record.host, bytes)]
+        records = [it for it in found if not isinstance(it, Alias)]
+        return [address for it in records for octets in (4, 16) for address in it.addresses(octets)]
 
     def _warn(self, missing: set[str]) -> None:
         for name in sorted(missing - self.missing):

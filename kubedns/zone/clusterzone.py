@@ -6,17 +6,19 @@ objects would make, whatever the order in which they came.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from kubedns.backend import MOST_RECORDS, BackendError, ServiceRecord, TooWideError
-from kubedns.dns.names import Labels, address_of_reverse, pod_address, to_wire
+from kubedns.backend import Alias, BackendError, Found
+from kubedns.dns.names import Labels, address_of_reverse, pod_address
 from kubedns.objects import Endpoint, EndpointSlice, Key, Service, Sink, Topology
-from kubedns.zone import generate
 from kubedns.zone.dump import dump
+from kubedns.zone.endpoints import Slices
 from kubedns.zone.federation import Federations
+from kubedns.zone.records import Unnamed
 from kubedns.zone.reversemap import Named, ReverseMap, names_of_endpoints, names_of_service
-from kubedns.zone.treecache import WILDCARD, Entry, Node, TooManyNamesError, TreeCache
+from kubedns.zone.servicenames import ExternalNames, ServiceNames, names_of
+from kubedns.zone.treecache import TreeCache
 
 _log = logging.getLogger(__name__)
 _FORGOTTEN_AT_ONCE: Final = 16
@@ -33,14 +35,13 @@ class ClusterZone:
     def __init__(self, domain: Labels, ttl: int = 30) -> None:
         self.domain = domain
         self._ttl = ttl
-        self._path: Labels = (*reversed(domain), b"svc")
-        self._tree = TreeCache(self._path)
-        self.subtrees: dict[bytes, Node] = {}
+        self._suffix: Labels = (b"svc", *domain)
+        self._tree = TreeCache()
         self._services: dict[Key, Service] = {}
         self._slices: dict[Key, EndpointSlice] = {}
         self._slices_of: dict[Key, tuple[Key, ...]] = {}
         self._reverse = ReverseMap(domain)
-        self._aliases: set[Key] = set()
+        self._aliases = 0
         self._federations = Federations()
         self._has_federations = False
         self._synced = False
@@ -123,7 +124,7 @@ class ClusterZone:
             self._reverse.remove(names_of_endpoints(owner, before - after))
             self._reverse.add(names_of_endpoints(owner, after - before))
 
-    def _slices_for(self, service: Service) -> generate.Slices:
+    def _slices_for(self, service: Service) -> Slices:
         if not service.headless:
             return ()
         return tuple(self._slices[key] for key in self._slices_of.get((service.namespace, service.name), ()))
@@ -136,32 +137,23 @@ class ClusterZone:
     def _publish(self, key: Key) -> None:
         """Swap in the names of a Service as they are now."""
         service = self._services.get(key)
-        path = (*self._path, key[0].encode(), key[1].encode())
-        node = entry = None
-        if service is not None and service.external_name:
-            entry = self._external_entry(service)
-        elif service is not None:
-            slices = self._slices_for(service)
-            if generate.has_records(service, slices):
-                node = generate.subtree(service, slices, self.domain)
-        if entry or key in self._aliases:
-            self._tree.set_entry(path, entry or ())
-            (self._aliases.add if entry else self._aliases.discard)(key)
-        self._tree.set_subtree(path, node)
-        index = _index(key)
-        if node is not None or entry:
-            self.subtrees[index] = node if node is not None else Node()
-        else:
-            self.subtrees.pop(index, None)
+        names: ServiceNames | None = None
+        if service is not None:
+            try:
+                names = names_of(service, self._slices_for(service), self._suffix)
+            except ValueError as error:
+                _log.warning("Service %s/%s makes no record: externalName: %s", *key, error)
+        self._aliases += isinstance(names, ExternalNames) - isinstance(
+            self._tree.named(key[0].encode(), key[1].encode()), ExternalNames
+        )
+        self._tree.set(key, names)
 
     def forget(self) -> Iterator[None]:
         """Give up, in steps, what was made of the Services when they were asked for: it is made again then."""
-        for number, key in enumerate(list(self._services)):
+        for number, names in enumerate(list(self._tree.subtrees.values())):
             if number % _FORGOTTEN_AT_ONCE == 0:
                 yield
-            node = self.subtrees.get(_index(key))
-            if node is not None and (node.packed is not None or node.is_made()):
-                self._publish(key)
+            names.forget()
 
     # What the answering room reads.
 
@@ -169,7 +161,12 @@ class ClusterZone:
         """Whether every object has been seen once."""
         return self._synced
 
-    def records(self, name: Labels, exact: bool) -> tuple[ServiceRecord, ...] | None:
+    @property
+    def subtrees(self) -> Mapping[bytes, ServiceNames]:
+        """The names of each Service that has any; see `backend.Backend`."""
+        return self._tree.subtrees
+
+    def records(self, name: Labels) -> tuple[Found, ...] | None:
         """Return the records at a name of the domain; see `backend.Backend`."""
         below = name[: len(name) - len(self.domain)]
         if not below:
@@ -181,16 +178,18 @@ class ClusterZone:
             return self._name_server_records(below)
         if top == b"dns-version":
             return () if len(below) == 1 else None
-        path = name[::-1]
-        wild = not exact and WILDCARD in below
-        try:
-            found = self._tree.match(path) if wild else self._tree.get(path)
-        except TooManyNamesError as error:
-            raise TooWideError(str(error)) from error
+        found = self._tree.get(below)
         if found is None:
             covered = self._federations and self._federations.covers(below)
             return self._federated(below) if covered else None
-        return tuple(found[:MOST_RECORDS] if wild else found)
+        return (found,) if found else ()
+
+    def matches(self, name: Labels, look: Callable[[], None]) -> tuple[Found, ...] | None:
+        """Return the records at a name with wildcards; see `backend.Backend`."""
+        below = name[: len(name) - len(self.domain)]
+        if below[-1] in (b"pod", b"dns", b"dns-version"):
+            return self.records(name)
+        return tuple(self._tree.match(below, look)) or None
 
     def has_federations(self) -> bool:
         """Whether a federation is configured."""
@@ -201,40 +200,29 @@ class ClusterZone:
         address = address_of_reverse(name)
         return (self._reverse.names(address) or None) if address is not None else None
 
-    def _pod_records(self, below: Labels) -> tuple[ServiceRecord, ...] | None:
+    def _pod_records(self, below: Labels) -> tuple[Found, ...] | None:
         if len(below) < 3:
             return ()
         address = pod_address(below[0]) if len(below) == 3 else None
-        return None if address is None else (ServiceRecord(address, 0, None),)
+        return None if address is None else (Unnamed((address,)),)
 
-    def _name_server_records(self, below: Labels) -> tuple[ServiceRecord, ...] | None:
+    def _name_server_records(self, below: Labels) -> tuple[Found, ...] | None:
         if below == (b"dns",):
             return ()
         if below != (b"ns", b"dns"):
             return None
         service = self._services.get(DNS_SERVICE)
-        return tuple(ServiceRecord(ip, 0, None) for ip in service.cluster_ips) if service is not None else ()
+        return () if service is None or not service.cluster_ips else (Unnamed(service.cluster_ips),)
 
-    def _federated(self, below: Labels) -> tuple[ServiceRecord, ...]:
-        local = (below[0], below[1], b"svc", *self.domain)
-        key = (below[1].decode("latin-1"), below[0].decode("latin-1"))
-        service = self._services.get(key)
-        if service is not None and generate.has_records(service, self._slices_for(service)):
-            return (ServiceRecord(local, 0, None),)
+    def _federated(self, below: Labels) -> tuple[Found, ...]:
+        local = (below[0], below[1], *self._suffix)
+        names = self._tree.named(below[1], below[0])
+        if names is not None and not isinstance(names, ExternalNames):
+            return (Alias(local),)
         remote = self._federations.remote(below)
         if remote is None:
             raise BackendError("no node names its zone and region, which a federation's name needs")
-        return (ServiceRecord(remote, 0, None),)
-
-    @staticmethod
-    def _external_entry(service: Service) -> tuple[Entry, ...]:
-        try:
-            return generate.external_name(service)
-        except ValueError as error:
-            _log.warning(
-                "Service %s/%s makes no record: externalName: %s", service.namespace, service.name, error
-            )
-            return ()
+        return (Alias(remote),)
 
     # What people look at.
 
@@ -244,16 +232,11 @@ class ClusterZone:
 
     def count_records(self) -> int:
         """Return how many reverse records and aliases are held."""
-        return self._reverse.records + len(self._aliases)
+        return self._reverse.records + self._aliases
 
     def dump(self) -> Iterator[str]:
         """Yield the tree as JSON, in pieces."""
-        return dump(self._tree.root, self._ttl)
-
-
-def _index(key: Key) -> bytes:
-    """Return the key of a Service's sub-tree: its labels in wire form, without a root."""
-    return to_wire((key[1].encode(), key[0].encode()))[:-1]
+        return dump(self._tree, self.domain, self._ttl)
 
 
 def _owner(slice_: EndpointSlice) -> Key:

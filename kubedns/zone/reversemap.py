@@ -8,8 +8,9 @@ keeps those without one out, so that a StatefulSet's pod has the one name that p
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kubedns.dns.names import Labels, address_text, record_label
+from kubedns.dns.names import Labels
 from kubedns.objects import Endpoint, Key, Service
+from kubedns.zone.recordlabel import record_label
 
 
 class Named(NamedTuple):
@@ -65,7 +66,7 @@ class ReverseMap:
         at = (service.encode(), namespace.encode(), b"svc", *self._domain)
         if name.hostname is None:
             return at
-        return (name.hostname.encode() or record_label(address_text(address)), *at)
+        return (name.hostname.encode() or record_label(address), *at)
 
 
 def names_of_service(service: Service) -> Iterator[tuple[bytes, Named]]:

@@ -18,7 +18,8 @@ from typing import Final
 
 import yaml
 
-from kubedns.dns.names import record_label
+from kubedns.dns.names import pack_address
+from kubedns.zone.recordlabel import record_label
 from tests.bench.api import answer, ask
 from tests.bench.cluster import Cluster, cluster_ip, pod_ip
 from tests.bench.machine import OTHER_CORE, ROOT, SERVER_CORE, WITH_PRIORITY, BenchError, Program, answers
@@ -243,7 +244,7 @@ class Bench:
             name = cluster.name(number)
             if number < cluster.portals:
                 yield f"{name}. 30 IN A {cluster_ip(number)}"
-                label = record_label(cluster_ip(number)).decode()
+                label = record_label(pack_address(cluster_ip(number))).decode()
                 yield f"{label}.{name}. 30 IN A {cluster_ip(number)}"
                 for port, inner in (("http", 80), ("grpc", 9090)):
                     yield f"_{port}._tcp.{name}. 30 IN SRV 10 100 {inner} {name}."

@@ -47,7 +47,7 @@ class TableForwarder:
 class Served:
     """One server on one backend; `ask` returns what comes back, waited for where need be.
 
-    With `full` nothing goes the lean path, so that every answer is made anew, by the plain rules.
+    With `full` nothing goes the fast path, so that every answer is made anew, by the plain rules.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 Steps are changes of the cluster, of the federations and of the hour, and questions of every kind;
 each step ends with a question to both.  The answers must be equal as sets, with equal rcode and
-flags: nothing that the lean path kept may outlive what it was made from.
+flags: nothing that the fast path kept may outlive what it was made from.
 """
 
 import asyncio

@@ -12,7 +12,6 @@ from kubedns.dns.names import (
     pack_address,
     parse_domain,
     pod_address,
-    record_label,
     to_text,
     to_wire,
 )
@@ -107,10 +106,3 @@ def test_label_that_spells_no_address_is_no_pods(label):
 def test_address_with_a_zone_id_is_refused():
     with pytest.raises(ValueError, match="zone id"):
         pack_address("fe80::1%eth0")
-
-
-@pytest.mark.parametrize(
-    ("address", "label"), [("10.244.1.20", b"3732633035353535"), ("10.96.0.1", b"6266366134663036")]
-)
-def test_record_label_is_the_originals(address, label):
-    assert record_label(address) == label

@@ -107,14 +107,14 @@ def test_alias_of_an_upstream_into_a_federation_without_a_place_is_servfail_with
 class Failing(ClusterZone):
     """Has a fault that nobody thought of."""
 
-    def records(self, name, exact):
+    def records(self, name):
         raise ZeroDivisionError("a fault")
 
 
 class Unable(ClusterZone):
     """Cannot tell."""
 
-    def records(self, name, exact):
+    def records(self, name):
         raise BackendError("not now")
 
 

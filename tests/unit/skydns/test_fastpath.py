@@ -1,20 +1,14 @@
-"""The lean path keeps what may be kept, where it dies with what it was made from."""
-
-from collections import Counter
-from itertools import pairwise, product
-from random import Random
+"""The fast path keeps what may be kept, where it dies with what it was made from."""
 
 import pytest
 
 from kubedns.objects import Endpoint, EndpointSlice, Port, Service
 from kubedns.zone.clusterzone import ClusterZone
-from tests.protocol.population import NAMES, NAMESPACES, Population
 from tests.protocol.reading import ask, read
 from tests.protocol.served import Served, own_loop
 
 D = "cluster.local"
 DB = b"\2db\4shop"
-HEADS = ("", "db-0.", "10-96-0-1.", "_http._tcp.", "_dns._udp.", "_tcp.", "no.", "10-96-0-1._http._tcp.")
 
 
 @pytest.fixture
@@ -107,28 +101,6 @@ def test_srv_answer_in_mixed_case_is_not_served_to_another_spelling(served):
         assert len(reply.additional) == 2
 
 
-def test_answers_made_here_are_those_of_the_full_path_to_the_octet(monkeypatch):
-    monkeypatch.setattr("random.randrange", lambda _: 0)  # where more records than fit begin
-    names = [f"{head}{name}.{space}.svc.{D}" for head in HEADS for name in NAMES for space in NAMESPACES]
-    made: Counter[str] = Counter()
-    for seed in range(12):
-        rng, population = Random(seed), Population()
-        for _ in range(40):
-            population.change_service(rng)
-            population.change_slice(rng)
-        with own_loop() as loop:
-            lean = Served(population.fresh_zone(), loop)
-            full = Served(population.fresh_zone(), loop, full=True)
-            for name, rdtype in product(names, ("A", "AAAA", "SRV")):
-                misses = lean.counters.misses
-                query = ask(name, rdtype, payload=1232)
-                reply = lean.server._lean.respond(query, tcp=False)
-                if reply is not None:
-                    assert reply == full.ask(query), f"seed {seed}: {name} {rdtype}"
-                    made[rdtype] += lean.counters.misses > misses
-    assert min(made["A"], made["AAAA"], made["SRV"]) > 40
-
-
 def test_records_of_a_port_turn_where_no_message_holds_them_all(served, zone):
     count = 3000
     endpoints = tuple(
@@ -140,10 +112,20 @@ def test_records_of_a_port_turn_where_no_message_holds_them_all(served, zone):
     )
     query = ask(f"_pg._tcp.db.shop.svc.{D}", "SRV")
     seen: set[str] = set()
-    sizes = []
     for _ in range(20):
         reply = read(query, served.ask(query, tcp=True), tcp=True)
         assert "TC" in reply.flags
+        assert len(reply.answer) > 500
         seen |= reply.rdatas("SRV")
-        sizes.append(len(seen))
-    assert [after - before for before, after in pairwise(sizes)] == [1] * 19
+    assert len(seen) > count * 0.95
+
+
+@pytest.mark.parametrize("asked", [1, 2, 3, 4, 6, 12])
+def test_client_that_asks_several_times_for_each_use_meets_every_record(served, zone, asked):
+    zone.slices.apply({("shop", "s"): of(*range(12))})
+    query = ask(f"db.shop.svc.{D}")
+    first = set()
+    for _ in range(600):
+        reply = [served.ask(query) for _ in range(asked)][-1]
+        first.add(read(query, reply).message.answer[0][0].address)
+    assert len(first) == 12
