@@ -34,9 +34,10 @@ from kubedns.process.filelimit import allow_many_files
 from kubedns.process.garbage import GarbageKeeper, defer_full_collections
 from kubedns.shared.config import Config
 from kubedns.shared.flags import UsageError
+from kubedns.shared.listeners import PortBusyError
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
-from kubedns.shared.web import PortBusyError, serve
+from kubedns.shared.web import serve
 from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.querylog import log_query
 from kubedns.skydns.server import Server

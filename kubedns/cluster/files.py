@@ -10,24 +10,13 @@ import logging
 import ssl
 from pathlib import Path
 
-_log = logging.getLogger(__name__)
+from kubedns.shared.files import Stamp, stamp
 
-Signature = tuple[int, int, int] | None
+_log = logging.getLogger(__name__)
 
 
 class CredentialsError(Exception):
     """There is no usable credential; the text names the file and the reason."""
-
-
-def signature(path: Path | None) -> Signature:
-    """Return what changes when the file behind a path is replaced or rewritten; None without a file."""
-    if path is None:
-        return None
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 class TokenFile:
@@ -35,14 +24,14 @@ class TokenFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._signature: Signature = None
+        self._stamp: Stamp | None = None
         self._token = ""
         self._complained = False
 
     def read(self) -> str:
         """Return the token without surrounding white space; raises CredentialsError if there never was one."""
-        now = signature(self._path)
-        if now == self._signature and self._token:
+        now = stamp(self._path)
+        if now == self._stamp and self._token:
             return self._token
         try:
             token = self._path.read_text(encoding="ascii").strip()
@@ -50,7 +39,7 @@ class TokenFile:
         except (OSError, UnicodeDecodeError) as error:
             token, reason = "", getattr(error, "strerror", None) or str(error)
         if not reason:
-            self._signature, self._token, self._complained = now, token, False
+            self._stamp, self._token, self._complained = now, token, False
         elif not self._token:
             raise CredentialsError(f"token file {self._path} cannot be used: {reason}")
         elif not self._complained:
@@ -60,7 +49,7 @@ class TokenFile:
 
     def forget(self) -> None:
         """Read the file at the next call whatever its signature."""
-        self._signature = None
+        self._stamp = None
 
 
 class TrustFiles:
@@ -76,7 +65,7 @@ class TrustFiles:
     ) -> None:
         self._paths = (ca, certificate, key)
         self._verify = verify
-        self._signatures: tuple[Signature, ...] | None = None
+        self._stamps: tuple[Stamp | None, ...] | None = None
         self._context: ssl.SSLContext | None = None
 
     def context(self) -> ssl.SSLContext:
@@ -84,8 +73,8 @@ class TrustFiles:
 
         Raises CredentialsError if they never were usable.
         """
-        now = tuple(signature(path) for path in self._paths)
-        if self._context is not None and now == self._signatures:
+        now = tuple(None if path is None else stamp(path) for path in self._paths)
+        if self._context is not None and now == self._stamps:
             return self._context
         try:
             context = self._make()
@@ -94,10 +83,10 @@ class TrustFiles:
             reason = getattr(error, "strerror", None) or str(error)
             if self._context is None:
                 raise CredentialsError(f"TLS files {names} cannot be used: {reason}") from error
-            if now != self._signatures:
+            if now != self._stamps:
                 _log.warning("TLS files %s cannot be used, keeping the last ones: %s", names, reason)
             context = self._context
-        self._context, self._signatures = context, now
+        self._context, self._stamps = context, now
         return context
 
     def _make(self) -> ssl.SSLContext:

@@ -20,7 +20,8 @@ from kubernetes.client import Configuration
 from kubernetes.config import ConfigException, load_kube_config
 
 from kubedns.cluster.access import Access
-from kubedns.cluster.files import CredentialsError, Signature, TrustFiles, signature
+from kubedns.cluster.files import CredentialsError, TrustFiles
+from kubedns.shared.files import Stamp, stamp
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class KubeconfigCredentials:
         self._path = Path(path).expanduser()
         self._url = url
         self._stale = False
-        self._loaded: Signature = None
+        self._loaded: Stamp | None = None
         self._configuration: Any = None
         self._trust = TrustFiles()
         self._load()
@@ -55,7 +56,7 @@ class KubeconfigCredentials:
         self._stale = True
 
     def _access(self) -> Access:
-        now = signature(self._path)
+        now = stamp(self._path)
         if self._stale or now != self._loaded:
             try:
                 self._load()
@@ -83,7 +84,7 @@ class KubeconfigCredentials:
         return None if excepted else self._configuration.proxy
 
     def _load(self) -> None:
-        now = signature(self._path)
+        now = stamp(self._path)
         configuration = Configuration()
         try:
             self._path.read_bytes()

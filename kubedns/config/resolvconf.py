@@ -11,6 +11,7 @@ import os
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
+from kubedns.shared.files import Stamp, stamp
 from kubedns.shared.servers import ServerAddress
 
 DEFAULT_PATH: Final = "/etc/resolv.conf"
@@ -19,8 +20,6 @@ MOST_NAMESERVERS: Final = 3
 
 _LARGEST_FILE = 64 * 1024
 _log = logging.getLogger(__name__)
-
-Stamp = tuple[int, int, int]
 
 
 class ResolvConf:
@@ -32,7 +31,7 @@ class ResolvConf:
 
     def read(self) -> tuple[ServerAddress, ...]:
         """Return the name servers in the file's order, warning of each one left out."""
-        self._stamp = self._look()
+        self._stamp = stamp(self._path)
         try:
             with open(self._path, "rb") as file:
                 content = file.read(_LARGEST_FILE)
@@ -46,14 +45,7 @@ class ResolvConf:
 
     def has_changed(self) -> bool:
         """Whether the file is another one than at the last reading; costs one stat(2)."""
-        return self._look() != self._stamp
-
-    def _look(self) -> Stamp | None:
-        try:
-            found = os.stat(self._path)
-        except OSError:
-            return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        return stamp(self._path) != self._stamp
 
     def _nameservers(self, content: bytes) -> list[ServerAddress]:
         servers: list[ServerAddress] = []

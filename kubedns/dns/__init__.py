@@ -3,5 +3,5 @@
 In: octets from a socket, or names as text.
 Out: labels, queries, replies, records; one exchange with a server (`client`).
 Owns: nothing.
-Never: imports another room; the modules but `client` do no I/O.
+Never: imports another room; `client` and `whole` alone do I/O.
 """

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from kubedns.shared.web import PortBusyError
+from kubedns.shared.listeners import PortBusyError
 from kubedns.transport.tcp import TcpServer
 from kubedns.transport.udp import UdpServer
 

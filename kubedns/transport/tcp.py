@@ -8,16 +8,14 @@ not count, so sending them slowly gains nothing.  At the limit the longest idle 
 """
 
 import asyncio
-import errno
 import logging
-import resource
-import socket
 from collections import OrderedDict, deque
 from collections.abc import Collection
 from typing import Final
 
+from kubedns.shared.files import share_of_open_files
+from kubedns.shared.listeners import BACKLOG, PortBusyError, tcp_listeners
 from kubedns.shared.reply import Observer, Responder
-from kubedns.shared.web import PortBusyError
 from kubedns.transport.tcp_connection import TcpConnection
 
 _MESSAGES_PER_TURN: Final = 32
@@ -27,9 +25,7 @@ _MOST_HEAVY: Final = 100
 """Connections that may hold a large unfinished message or many unread replies, up to 0.3 MiB each."""
 
 _ACCEPTS_PER_TURN: Final = 16
-_BACKLOG: Final = 1024
 _SWEEPS_PER_TIMEOUT: Final = 5
-_WITHOUT_IPV6: Final = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
 _MOST_CONNECTIONS: Final = 1000
 _FILES_PER_CONNECTION: Final = 4
 """Open files that the process may have for each connection: the others are for everything else."""
@@ -61,7 +57,9 @@ class TcpServer:
         self.most_in_flight = most_in_flight
         self.observer: Observer | None = None
         self._idle_timeout = idle_timeout
-        self._most_connections = most_connections or _affordable()
+        self._most_connections = most_connections or share_of_open_files(
+            _MOST_CONNECTIONS, _FILES_PER_CONNECTION
+        )
         self._is_full = False
         self._connections: OrderedDict[TcpConnection, float] = OrderedDict()
         self._heavy: dict[TcpConnection, float] = {}
@@ -83,14 +81,20 @@ class TcpServer:
         `host` is an IP address; `::` stands for all addresses of both families.  Raises
         PortBusyError when the port is taken, and OSError with a text for a person.
         """
-        listeners = _listeners(host, port)
+        where = f"{f'[{host}]' if ':' in host else host}:{port}"
+        try:
+            listeners = tcp_listeners(host, port, f"{where} for DNS over TCP")
+        except PortBusyError:
+            raise
+        except OSError as error:
+            raise OSError(error.errno, f"cannot listen on {where} over TCP: {error.strerror}") from error
         self._loop = asyncio.get_running_loop()
         for listener in listeners:
             # asyncio takes the backlog also as the number of connections to accept in one turn.
             server = await self._loop.create_server(
                 lambda: TcpConnection(self), sock=listener, backlog=_ACCEPTS_PER_TURN
             )
-            listener.listen(_BACKLOG)
+            listener.listen(BACKLOG)
             self._servers.append(server)
         return int(listeners[0].getsockname()[1])
 
@@ -203,46 +207,3 @@ class TcpServer:
                 self._most_connections,
             )
         self._is_full = True
-
-
-def _listeners(host: str, port: int) -> list[socket.socket]:
-    """Return listening sockets, two of them on the same port for `::`."""
-    if host != "::":
-        return [_listener(host, port)]
-    four = _listener("0.0.0.0", port)
-    try:
-        return [four, _listener("::", four.getsockname()[1])]
-    except OSError as error:
-        if error.errno in _WITHOUT_IPV6:
-            return [four]
-        four.close()
-        raise
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    where = f"{f'[{host}]' if ':' in host else host}:{port}"
-    try:
-        listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-    except OSError as error:
-        raise OSError(error.errno, f"cannot listen on {where} over TCP: {error.strerror}") from error
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        listener.bind((host, port))
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise PortBusyError(f"{where} for DNS over TCP is in use by another process") from error
-        raise OSError(error.errno, f"cannot listen on {where} over TCP: {error.strerror}") from error
-    return listener
-
-
-def _affordable() -> int:
-    """Return how many connections may be open without taking the files of the rest of the process."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if files == resource.RLIM_INFINITY:
-        return _MOST_CONNECTIONS
-    return max(1, min(_MOST_CONNECTIONS, files // _FILES_PER_CONNECTION))

@@ -20,8 +20,8 @@ from time import perf_counter
 from typing import Any, Final
 
 from kubedns.shared.datagrams import is_available
+from kubedns.shared.listeners import PortBusyError
 from kubedns.shared.reply import Observer, Responder
-from kubedns.shared.web import PortBusyError
 from kubedns.transport.batch import LARGEST_QUERY, Batch
 from kubedns.transport.observed import respond_observed
 

@@ -11,7 +11,6 @@ it passes a truncated reply on without asking over TCP.
 """
 
 import asyncio
-import resource
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -21,6 +20,7 @@ from kubedns.dns.error_reply import opt, rejection
 from kubedns.dns.names import Labels, to_wire
 from kubedns.dns.query import Edns, Query, Rejected, parse_query
 from kubedns.dns.records import UNRESOLVED, Resolution, resolution
+from kubedns.shared.files import share_of_open_files
 from kubedns.shared.report import UpstreamReport
 from kubedns.shared.servers import ServerAddress
 from kubedns.shared.tasks import cancel, spawn
@@ -65,7 +65,7 @@ class Forwarder:
         self.overloads = 0
         self._counters = counters
         self._own = own
-        self._most_in_flight = most_in_flight or _affordable()
+        self._most_in_flight = most_in_flight or share_of_open_files(MOST_IN_FLIGHT, _FILES_PER_QUESTION)
         self._known: dict[ServerAddress, Upstream] = {}
         self._routes = Routes()
         self._in_flight: dict[tuple[bool, bytes], asyncio.Task[bytes | None]] = {}
@@ -214,13 +214,3 @@ def _count(counters: SystemCounters, reply: bytes, seconds: float) -> None:
     if upstream.is_truncated(reply):
         counters.outcomes[Outcome.TRUNCATED] += 1
     counters.time(seconds, 1)
-
-
-def _affordable() -> int:
-    """Return how many questions may be in flight without taking the files of the rest of the process."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return (
-        MOST_IN_FLIGHT
-        if files == resource.RLIM_INFINITY
-        else min(MOST_IN_FLIGHT, files // _FILES_PER_QUESTION)
-    )

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from kubedns.shared.web import PortBusyError
+from kubedns.shared.listeners import PortBusyError
 from kubedns.transport.tcp import TcpServer
 
 

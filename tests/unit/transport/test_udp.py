@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from kubedns.shared.listeners import PortBusyError
 from kubedns.shared.reply import Answered
-from kubedns.shared.web import PortBusyError
 from kubedns.transport.udp import UdpServer
 from tests.later import awaiting
 
