@@ -40,7 +40,8 @@ SIDE_BY_SIDE = -n $(or $(WORKERS),auto) --maxprocesses 8 --dist worksteal
 test: setup ## the tests, with a real dnsmasq and dig, and kubectl where there is one
 	@tools/need dnsmasq:dnsmasq-base dig:bind9-dnsutils kdig:knot-dnsutils openssl:openssl ip:iproute2 \
 	    unshare:util-linux setpriv:util-linux ps:procps
-	$(PYTHON) -m pytest -q $(SIDE_BY_SIDE) --ignore tests/e2e/pod --ignore tests/monitoring $(TESTS)
+	$(PYTHON) -m pytest -q $(SIDE_BY_SIDE) --ignore tests/e2e/pod --ignore tests/monitoring \
+	    --ignore tests/release $(TESTS)
 
 .PHONY: monitoring
 monitoring: setup ## alerts, dashboard and scraping against a real Prometheus
@@ -81,3 +82,4 @@ clean: ## remove what was made, .venv included
 
 -include bench.mk
 -include images.mk
+-include release.mk

@@ -9,7 +9,7 @@ import pytest
 from tests.tools import tool
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = {"pod": "e2e", "monitoring": "monitoring"}
+ELSEWHERE = {"pod": "e2e", "monitoring": "monitoring", "release": "installs"}
 """Folder -> the target that runs its tests; every other folder is run by `test`."""
 
 
