@@ -22,11 +22,11 @@ images: engine ## the three container images, and their sizes
 	    $(if $(PLATFORM),--platform $(PLATFORM)) --prefix $(IMAGE_PREFIX)
 
 .PHONY: e2e
-e2e: $(VENV) ## the manifests' pod in real containers; needs root and podman
+e2e: $(VENV) ## the manifests' pod in real containers (WIRING=kubedns-first); needs root, podman and kubectl
 	@tools/need podman:podman runc:runc conntrack:conntrack dig:bind9-dnsutils ip:iproute2 nft:nftables \
 	    openssl:openssl sysctl:procps
 	python3 deploy/images/build.py --engine podman
-	$(PYTHON) -m pytest tests/e2e/pod -p no:cacheprovider --durations=5
+	WIRING=$(WIRING) $(PYTHON) -m pytest tests/e2e/pod -p no:cacheprovider --durations=5
 
 .PHONY: sbom
 sbom: $(VENV) engine ## dist/sbom/IMAGE.cdx.json: what is in each image

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import shutil
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -87,9 +89,31 @@ async def test_the_service_is_switched_back_as_the_readme_says_and_stays_so_for_
     assert patched["spec"] == applied["spec"]
 
 
+def test_the_example_for_gke_renames_what_the_managed_add_on_owns(tmp_path) -> None:
+    shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("__pycache__"))
+    example = (DEPLOY / "README.md").read_text().partition("<<'END'\n")[2].partition("    END\n")[0]
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/kustomization.yaml").write_text(textwrap.dedent(example))
+    done = subprocess.run(
+        ["kubectl", "kustomize", str(tmp_path / "own")],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    objects = [it for it in yaml.safe_load_all(done.stdout) if it]
+    assert not [it for it in objects if it["kind"] == "Service"], "the Service stays the platform's"
+    account = one(objects, "ServiceAccount", "custom-kube-dns")["metadata"]["name"]
+    binding = one(objects, "ClusterRoleBinding", "system:kube-dns-addon")
+    deployment = one(objects, "Deployment", "custom-kube-dns")
+    assert [it["name"] for it in binding["subjects"]] == [account]
+    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == account
+
+
 def test_the_example_that_tunes_dnsmasq_renders(tmp_path) -> None:
     readme = (DEPLOY / "README.md").read_text()
-    example = readme.partition("    patches:\n")[2].partition("\n\n")[0]
+    example = readme.partition("## Tune")[2].partition("    patches:\n")[2].partition("\n\n")[0]
     kustomization = tmp_path / "kustomization.yaml"
     kustomization.write_text(
         "resources: [kube-dns.yaml]\npatches:\n" + "\n".join(line[4:] for line in example.splitlines())

@@ -53,7 +53,10 @@ def wait_until(condition: Callable[[], bool], deadline: float, what: Callable[[]
 
 
 class RunningPod:
-    """The containers of one pod; `environment` is what kubelet adds to every container's."""
+    """The containers of one pod; `environment` is what kubelet adds to every container's.
+
+    `door` is where clients ask, `ADDRESS#PORT`.
+    """
 
     def __init__(
         self,
@@ -69,6 +72,7 @@ class RunningPod:
     ) -> None:
         self.pod, self.address, self.namespace = pod, address, namespace
         self._engine, self._name = engine, name
+        self.door = f"{address}#{pod.door}"
         self._volumes, self._resolv_conf, self._environment = volumes, resolv_conf, environment
 
     def start(self, *names: str) -> None:

@@ -20,9 +20,18 @@ ATTEMPTS = 2
 ATTEMPT_TIMEOUT = 5.0
 
 
+def place_of(server: str) -> tuple[str, int]:
+    """Return address and port of a server given as `ADDRESS` or `ADDRESS#PORT`."""
+    address, _, port = server.partition("#")
+    return address, int(port or 53)
+
+
 def dig(server: str, *words: str) -> list[str]:
     """Return the lines of `dig +short`, sorted: addresses shuffle."""
-    return sorted(run("dig", f"@{server}", "+short", "+tries=2", "+time=2", *words).splitlines())
+    address, port = place_of(server)
+    return sorted(
+        run("dig", f"@{address}", "-p", str(port), "+short", "+tries=2", "+time=2", *words).splitlines()
+    )
 
 
 def resolves(server: str, name: str, *lines: str) -> bool:
@@ -38,9 +47,9 @@ def resolves(server: str, name: str, *lines: str) -> bool:
 
 def dig_status(server: str, *words: str) -> tuple[str, list[str]]:
     """Return the rcode's name and the records of answer and authority, as dig prints them."""
-    lines = run(
-        "dig", f"@{server}", "+noall", "+comments", "+answer", "+authority", "+tries=2", "+time=2", *words
-    )
+    address, port = place_of(server)
+    options = ("+noall", "+comments", "+answer", "+authority", "+tries=2", "+time=2")
+    lines = run("dig", f"@{address}", "-p", str(port), *options, *words)
     status = lines.partition("status: ")[2].partition(",")[0]
     return status, [line for line in lines.splitlines() if line and not line.startswith(";")]
 
@@ -113,7 +122,7 @@ class Load:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             client.setblocking(False)
             try:
-                client.connect((self._server, 53))
+                client.connect(place_of(self._server))
                 client.send(question.pack())
                 async with asyncio.timeout(ATTEMPT_TIMEOUT):
                     reply = await loop.sock_recv(client, 4096)

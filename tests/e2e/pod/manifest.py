@@ -1,16 +1,22 @@
 """The pod of the shipped manifest, as values a container engine can be told.
 
-In: deploy/kube-dns.yaml.  Out: a Pod; every argument, user, mount, limit and probe is the file's.
+In: the base, or with WIRING=kubedns-first in the environment the overlay of that name, as kubectl renders it.
+Out: a Pod; every argument, user, mount, limit and probe is the manifest's.
 """
 
+import os
 import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-MANIFEST = Path(__file__).resolve().parents[3] / "deploy" / "kube-dns.yaml"
+DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
+CLASSIC, KUBEDNS_FIRST = "classic", "kubedns-first"
+WIRING = os.environ.get("WIRING") or CLASSIC
+assert WIRING in {CLASSIC, KUBEDNS_FIRST}, f"WIRING={WIRING}"
 _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
 
@@ -51,7 +57,10 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """The pod template; `volumes` by name as the API has them, `grace_period` in seconds."""
+    """The pod template; `volumes` by name as the API has them, `grace_period` in seconds.
+
+    `door` is the port that the Service leads to.
+    """
 
     containers: dict[str, Container]
     volumes: dict[str, dict[str, Any]]
@@ -60,11 +69,17 @@ class Pod:
     group: int
     grace_period: float
     cluster_ip: str
+    door: int
 
 
-def read_pod(path: Path = MANIFEST) -> Pod:
-    """Return the pod of the Deployment, and the Service's address, of a rendered manifest."""
-    objects = {it["kind"]: it for it in yaml.safe_load_all(path.read_text())}
+def read_pod() -> Pod:
+    """Return the pod of the Deployment, and the Service's address and target, of this wiring."""
+    if WIRING == CLASSIC:
+        text = (DEPLOY / "kube-dns.yaml").read_text()
+    else:
+        command = ["kubectl", "kustomize", str(DEPLOY / "overlays" / WIRING)]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    objects = {it["kind"]: it for it in yaml.safe_load_all(text)}
     spec = objects["Deployment"]["spec"]["template"]["spec"]
     context = spec["securityContext"]
     return Pod(
@@ -75,6 +90,7 @@ def read_pod(path: Path = MANIFEST) -> Pod:
         group=context["runAsGroup"],
         grace_period=spec["terminationGracePeriodSeconds"],
         cluster_ip=objects["Service"]["spec"]["clusterIP"],
+        door=objects["Service"]["spec"]["ports"][0]["targetPort"],
     )
 
 

@@ -46,7 +46,7 @@ class Node:
         self.name = f"kdns{self.number}"
         self.address = f"198.18.{self.number}.1"
         self._namespaces: list[str] = []
-        self._balanced: set[str] = set()
+        self._balanced: set[tuple[str, int]] = set()
         # With an address of its own: otherwise it takes the lowest of its ports', which changes as
         # pods come and go, and pods send to the one they know for a while.
         mac = f"02:00:c6:12:{self.number:02x}:01"
@@ -87,15 +87,15 @@ class Node:
         chain = f"add chain ip {self.name} resolver {{ type nat hook prerouting priority dstnat; }}"
         run("nft", "-f", "-", stdin=f"{chain}\n{rules}\n")
 
-    def balance(self, service: str, pods: Iterable[str]) -> None:
-        """Spread new flows to `service`:53 over the pods at random, as kube-proxy does.
+    def balance(self, service: str, pods: Iterable[str], port: int) -> None:
+        """Spread new flows to `service`:53 over `port` of the pods at random, as kube-proxy does.
 
-        TCP connections stay where they are.  UDP flows to a pod that is no longer among them are
-        forgotten, as kube-proxy does: a client that uses the same port again would meet nobody.
+        TCP connections stay where they are.  UDP flows to a pod, or a port, that is no longer among
+        them are forgotten, as kube-proxy does: a client that uses the same port again would meet nobody.
         """
-        addresses = list(pods)
-        choice = ", ".join(f"{number} : {address}" for number, address in enumerate(addresses))
-        target = f"dnat to numgen random mod {len(addresses)} map {{ {choice} }}"
+        endpoints = {(address, port) for address in pods}
+        choice = ", ".join(f"{number} : {address}" for number, (address, _) in enumerate(sorted(endpoints)))
+        target = f"dnat to numgen random mod {len(endpoints)} map {{ {choice} }} : {port}"
         chain = f"ip {self.name} service"
         run(
             "nft",
@@ -108,9 +108,9 @@ class Node:
         )
         if not self._balanced:
             _forget_flows(service)
-        for gone in self._balanced - set(addresses):
-            _forget_flows(service, "--reply-src", gone)
-        self._balanced = set(addresses)
+        for address, gone in self._balanced - endpoints:
+            _forget_flows(service, "--reply-src", address, "--reply-port-src", str(gone))
+        self._balanced = endpoints
 
     def close(self) -> None:
         """Remove everything."""

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from tests.e2e.pod.lookups import Load, dig
+from tests.e2e.pod.lookups import Load, dig, place_of
 from tests.e2e.pod.objects import large_cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
@@ -24,12 +24,12 @@ async def test_no_container_reaches_its_limit_with_10000_services_under_load(
     names = [f"svc-{number}.ns-{number % 100}.svc.cluster.local" for number in range(0, SERVICES, 7)]
     with contextlib.ExitStack() as idle:
         for _ in range(80):
-            idle.enter_context(socket.create_connection((pod.address, 53), 5))
-        async with Load(pod.address, names, per_second=1000) as load:
+            idle.enter_context(socket.create_connection(place_of(pod.door), 5))
+        async with Load(pod.door, names, per_second=1000) as load:
             for _ in range(3):
                 await asyncio.to_thread(backstage.api.drop_watches)
                 await asyncio.sleep(LOAD_SECONDS / 3)
-                assert await asyncio.to_thread(dig, pod.address, "+tcp", names[1])
+                assert await asyncio.to_thread(dig, pod.door, "+tcp", names[1])
     report(str(load.tally))
     assert load.tally.answered == load.tally.asked
     for container in pod.pod.containers.values():

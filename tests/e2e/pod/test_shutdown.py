@@ -17,7 +17,7 @@ LAME_DUCK_AT_LEAST = 12.0
 
 async def test_term_answers_everything_for_the_lame_duck_time_and_then_ends_with_0(fresh_pod, report) -> None:
     pod = fresh_pod
-    async with Load(pod.address, NAMES, per_second=500) as load:
+    async with Load(pod.door, NAMES, per_second=500) as load:
         started = time.monotonic()
         for name in pod.pod.containers:
             await asyncio.to_thread(pod.kill, name, signal.SIGTERM)
