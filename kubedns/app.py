@@ -36,10 +36,11 @@ from kubedns.shared.config import Config
 from kubedns.shared.flags import UsageError
 from kubedns.shared.listeners import PortBusyError
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
+from kubedns.shared.reply import Observer
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.shared.web import serve
 from kubedns.skydns.answers import Policy, ZoneAnswers
-from kubedns.skydns.querylog import log_query
+from kubedns.skydns.querylog import QueryLog
 from kubedns.skydns.server import Server
 from kubedns.telemetry.collectors import ClusterCollector, ClusterView, ServerCollector
 from kubedns.telemetry.counters import ServerCounters
@@ -81,8 +82,8 @@ class KubeDns:
         self._server = Server(self._zone, answers, self._forwarder, self._counters)
         self._udp = UdpServer(self._server.respond, self._counters.note_batch)
         self._tcp = TcpServer(self._server.respond_tcp)
-        if options.verbosity >= _LOGS_QUERIES:
-            self._udp.observer = self._tcp.observer = log_query
+        always = options.verbosity >= _LOGS_QUERIES
+        self._query_log = QueryLog(self._observe, self._server.took_full_path, always=always)
         self._resolv_conf = ResolvConf()
         credentials = load_credentials(options.kubeconfig, options.master_url, os.environ)
         self._api_server = credentials.server
@@ -95,7 +96,7 @@ class KubeDns:
             options.config_period,
         )
         flags = Config(upstream_nameservers=options.nameservers, federations=options.federations)
-        self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._applier.apply)
+        self._settings = Settings(options.domain, flags, self._resolv_conf.read, self._apply)
         self._directory: DirectoryFollower | None = None
         self._web_servers: list[web.AppRunner] = []
         self._started = time.time()
@@ -147,6 +148,7 @@ class KubeDns:
         keeper = GarbageKeeper(self._open_connections, lambda: not self._zone.has_synced(), self._zone.forget)
         stack.push_async_callback(cancel, spawn(keeper.run(), name="garbage"))
         stack.push_async_callback(self._applier.stop)
+        stack.callback(self._query_log.stop)
         self._cluster.start()
         stack.push_async_callback(self._cluster.stop)
         _log.info("%s %s serves %s from %s", PROGRAM, __version__, to_text(options.domain), self._api_server)
@@ -211,6 +213,13 @@ class KubeDns:
             await asyncio.wait_for(stopping.get(), self._options.lame_duck)
 
     # Settings.
+
+    def _apply(self, effective: Config) -> None:
+        self._applier.apply(effective)
+        self._query_log.configure(effective.log_queries)
+
+    def _observe(self, observer: Observer | None) -> None:
+        self._udp.observer = self._tcp.observer = observer
 
     async def _follow_settings(self, stack: AsyncExitStack) -> None:
         """Take over the configuration directory as it is now, then follow it; a ConfigMap comes later."""

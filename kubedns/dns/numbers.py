@@ -20,6 +20,8 @@ TXT: Final = 16
 AAAA: Final = 28
 SRV: Final = 33
 OPT: Final = 41
+SVCB: Final = 64
+HTTPS: Final = 65
 IXFR: Final = 251
 AXFR: Final = 252
 ANY: Final = 255
@@ -59,3 +61,25 @@ LARGEST_UDP_PAYLOAD: Final = 1232
 """Our own limit over UDP, which passes IPv6's smallest MTU unfragmented (DNS flag day 2020)."""
 LARGEST_MESSAGE: Final = 65535
 EDNS_DO: Final = 0x8000
+
+_TYPES: Final = {
+    A: "A", NS: "NS", CNAME: "CNAME", SOA: "SOA", PTR: "PTR", 13: "HINFO", 15: "MX", TXT: "TXT",
+    AAAA: "AAAA", 29: "LOC", SRV: "SRV", 35: "NAPTR", 39: "DNAME", OPT: "OPT", 43: "DS", 44: "SSHFP",
+    46: "RRSIG", 47: "NSEC", 48: "DNSKEY", 50: "NSEC3", 52: "TLSA", SVCB: "SVCB", HTTPS: "HTTPS",
+    IXFR: "IXFR", AXFR: "AXFR", ANY: "ANY", 257: "CAA",
+}  # fmt: skip
+_RCODES: Final = {
+    NOERROR: "NOERROR", FORMERR: "FORMERR", SERVFAIL: "SERVFAIL", NXDOMAIN: "NXDOMAIN", NOTIMP: "NOTIMP",
+    REFUSED: "REFUSED", 6: "YXDOMAIN", 7: "YXRRSET", 8: "NXRRSET", 9: "NOTAUTH", 10: "NOTZONE",
+    BADVERS: "BADVERS",
+}  # fmt: skip
+
+
+def type_name(qtype: int) -> str:
+    """Return the name of a record type, `TYPE64` for one without (RFC 3597 5)."""
+    return _TYPES.get(qtype, f"TYPE{qtype}")
+
+
+def rcode_name(rcode: int) -> str:
+    """Return the name of a response code."""
+    return _RCODES.get(rcode, f"RCODE{rcode}")

@@ -17,6 +17,7 @@ from typing import Any, Final
 from kubedns.dns.names import quoted
 from kubedns.shared.hosts import parse_hosts
 from kubedns.shared.keyforms import Findings
+from kubedns.shared.querylogging import QueryLogging, log_queries
 from kubedns.shared.routekeys import federations, stub_domains, upstream_nameservers
 from kubedns.shared.servers import ServerAddress
 
@@ -33,13 +34,14 @@ class Config:
 
     `federations`: name -> domain.  `stub_domains`: domain -> its servers in order, at least one.
     `upstream_nameservers`: in order, addresses only.  `hosts`: lines of `address name...`, each
-    ended by a newline.  Domains are lower case without final dot.
+    ended by a newline.  `log_queries`: None for no query log.  Domains are lower case without final dot.
     """
 
     federations: Mapping[str, str] = field(default_factory=dict)
     stub_domains: Mapping[str, tuple[ServerAddress, ...]] = field(default_factory=dict)
     upstream_nameservers: tuple[ServerAddress, ...] = ()
     hosts: str = ""
+    log_queries: QueryLogging | None = None
 
     def as_keys(self) -> dict[str, Any]:
         """Return the keys that say the same, in their JSON form, without the absent ones."""
@@ -48,6 +50,7 @@ class Config:
             "stubDomains": {domain: list(map(str, servers)) for domain, servers in self.stub_domains.items()},
             "upstreamNameservers": list(map(str, self.upstream_nameservers)),
             "hosts": self.hosts,
+            "logQueries": str(self.log_queries) if self.log_queries else "",
         }
         return {key: value for key, value in keys.items() if value}
 
@@ -135,5 +138,6 @@ _PARSERS: Final[Mapping[str, tuple[str, Callable[[str, str, Findings], Any]]]] =
     "stubDomains": ("stub_domains", stub_domains),
     "upstreamNameservers": ("upstream_nameservers", upstream_nameservers),
     "hosts": ("hosts", _hosts),
+    "logQueries": ("log_queries", log_queries),
 }
 """Key -> its attribute of Config, and its parser of (text, cluster domain, findings to add to)."""

@@ -58,6 +58,12 @@ class Server:
         self._negatives = Negatives(answers, backend.domain)
         self._fast = FastPath(backend, self._negatives, counters)
         self._synced = False
+        self._took_full_path = False
+
+    def took_full_path(self) -> bool:
+        """Whether the reply given last was made for its question; asked once for each reply."""
+        took, self._took_full_path = self._took_full_path, False
+        return took
 
     def set_clock(self, unix_seconds: float) -> None:
         """Set the serial of the SOA: the hour, in seconds since 1970, as the original does."""
@@ -163,6 +169,7 @@ class Server:
         return self._finish(query, pack(query, Answer(numbers.REFUSED, authoritative=False)), system, tcp)
 
     def _reject(self, rejected: Rejected) -> bytes:
+        self._took_full_path = True
         reply = rejection(rejected)
         self._auth.count(
             Outcome.SERVFAIL if rejected.rcode == numbers.SERVFAIL else Outcome.REFUSED, len(reply)
@@ -170,6 +177,7 @@ class Server:
         return reply
 
     def _finish(self, query: Query, packed: Packed, system: SystemCounters, tcp: bool) -> bytes:
+        self._took_full_path = True
         reply, truncated = packed.message(query, query.limit(tcp))
         system.count(packed.outcome, len(reply))
         if truncated:

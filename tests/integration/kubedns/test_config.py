@@ -176,3 +176,33 @@ def test_check_config_of_no_directory_is_a_fault(start, tmp_path):
     check = start(f"--check-config={tmp_path / 'nothing'}")
     assert check.status() == 1
     assert "nothing" in check.log
+
+
+def test_query_log_goes_on_and_off_without_a_restart(start, cases_api, tmp_path):
+    with upstream("192.0.2.1") as elsewhere:
+        server = start(
+            f"--kube-master-url={cases_api.url}",
+            f"--config-dir={tmp_path}",
+            "--config-period=1s",
+            f"--nameservers={elsewhere.where}",
+        ).synced()
+        (tmp_path / "logQueries").write_text("3s default.svc.cluster.local example.com")
+        server.line("logQueries: queries below default.svc.cluster.local, example.com are logged for 3s")
+        web, other = ask("web.default.svc.cluster.local"), ask("x.kube-system.svc.cluster.local")
+        outside = ask("a.example.com")
+        for query in (web, web, other, outside):
+            server.ask(query)
+        server.ask(web, tcp=True)
+        server.line(
+            r"query 127\.0\.0\.1:\d+ udp A web\.default\..* NOERROR qr,aa,rd,ra \d+ octets, \d+ us, zone$"
+        )
+        server.line(r"udp A web\.default\..*, fast$")
+        server.line(r"tcp A web\.default\..*")
+        server.line(rf"udp A a\.example\.com\. NOERROR .*, (upstream|{elsewhere.where})$")
+        server.line("no more queries are logged: the 3s of logQueries are over")
+        seen = len(server.lines)
+        server.ask(web)
+        (tmp_path / "logQueries").unlink()
+        server.line("is in force", after=seen)
+        assert "kube-system" not in server.log
+        assert not any("query 127" in line for line in server.lines[seen:])

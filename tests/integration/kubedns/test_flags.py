@@ -156,7 +156,7 @@ def test_busy_port_ends_with_status_1_and_is_named(start, cases_api, which):
 def test_every_query_is_logged_at_verbosity_3_only(start, cases_api):
     loud = start(f"--kube-master-url={cases_api.url}", "--v=3").synced()
     loud.ask(ask(WEB))
-    loud.line(r"web\.default\.svc\.cluster\.local\. .*UDP")
+    loud.line(r"query 127\.0\.0\.1:\d+ udp A web\.default\.svc\.cluster\.local\. NOERROR .*, (zone|fast)$")
     quiet = start(f"--kube-master-url={cases_api.url}", "--v=2").synced()
     quiet.ask(ask(WEB))
     quiet.ask(ask(WEB), tcp=True)
