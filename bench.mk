@@ -28,3 +28,5 @@ bench: bench-tools ## speed against a C echo, NSD, Unbound and dnsmasq; writes d
 
 bench-cluster: bench-tools ## memory, sync, stalls and propagation with 10,000 Services and 100,000 endpoints
 	$(BENCH_PYTHON) -m tests.bench.scale
+	@# The containers of a pod, where the images can be run.
+	@if [ "$$(id -u)" = 0 ] && command -v podman >/dev/null; then $(MAKE) --no-print-directory pod-memory; fi

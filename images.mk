@@ -28,6 +28,10 @@ e2e: $(VENV) ## the manifests' pod in real containers (WIRING=kubedns-first); ne
 	python3 deploy/images/build.py --engine podman
 	WIRING=$(WIRING) $(PYTHON) -m pytest tests/e2e/pod -p no:cacheprovider --durations=5
 
+.PHONY: pod-memory
+pod-memory: $(VENV) ## resident memory of each container of a pod with the images; needs root and podman
+	$(PYTHON) -m pytest -q tests/e2e/pod/test_memory.py -k small_cluster -p no:cacheprovider
+
 .PHONY: sbom
 sbom: $(VENV) engine ## dist/sbom/IMAGE.cdx.json: what is in each image
 	$(PYTHON) -m pip install --quiet --require-hashes -r requirements/sbom.txt
