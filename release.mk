@@ -23,7 +23,7 @@ release: $(VENV) engine ## dist/release: packages, OCI archives, manifests with 
 advisories: $(VENV) ## the pinned versions against published advisories; needs the index of advisories
 	$(PYTHON) -m pip install --quiet pip-audit
 	@for role in kubedns nanny healthz; do \
-	    $(PYTHON) -m pip_audit --progress-spinner off --require-hashes --disable-pip --requirement requirements/$$role.txt || \
+	    $(PYTHON) -m pip_audit --progress-spinner off --strict --require-hashes --disable-pip --requirement requirements/$$role.txt || \
 	        { echo "advisories: $$role has advisories, or their index cannot be reached: see above" >&2; exit 1; }; \
 	done
 

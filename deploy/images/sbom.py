@@ -8,7 +8,9 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
 
 from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentType
@@ -17,7 +19,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 
-from deploy.images.build import ROLES, image_names
+from deploy.images.build import EPOCH, ROLES, image_names
 from deploy.images.engine import Engine, EngineError, able_to_run, find_engine
 
 _DISTRIBUTIONS = """
@@ -52,6 +54,10 @@ def bill(engine: Engine, image: str) -> str:
     subject = Component(name=name, version=tag, type=ComponentType.CONTAINER, bom_ref=image)
     bom = Bom(components=components(engine, image))
     bom.metadata.component = subject
+    # The same bill for the same image: no time of writing, and a serial number that follows from what is in it.
+    bom.metadata.timestamp = datetime.fromtimestamp(EPOCH, UTC)
+    held = " ".join(sorted(part.bom_ref.value or "" for part in bom.components))
+    bom.serial_number = uuid5(NAMESPACE_URL, f"{image} {held}")
     bom.register_dependency(subject, bom.components)
     text: str = JsonV1Dot6(bom).output_as_string(indent=2)
     if error := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
