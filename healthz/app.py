@@ -17,14 +17,21 @@ from healthz.counters import COMMAND_BOUNDS, PROBE_BOUNDS
 from healthz.dnsmasqstats import DnsmasqStatistics
 from healthz.dnsprobe import Probe, ask
 from healthz.execprobe import CommandRunner
+from healthz.findings import Watched
 from healthz.metrics import HealthCollector, registry_of
+from healthz.observer import INTERVAL as OBSERVED_EVERY
+from healthz.observer import Observer
 from healthz.options import PROBE_PATH, PROGRAM, Command, Options, from_argv, help_text
 from healthz.page import Page
+from healthz.programs import INTERVAL as PROGRAM_INTERVAL
+from healthz.programs import Program
 from healthz.readiness import INTERVAL as READINESS_INTERVAL
 from healthz.readiness import Readiness
 from healthz.recorder import Recorder
 from healthz.results import Check
-from healthz.schedule import periodically
+from healthz.schedule import Clock, periodically
+from healthz.statusdoc import status_json
+from healthz.traffic import History, OwnQuestions
 from healthz.web import Answer, application, bytes_answer, check_answer, page_answer
 from kubedns import __version__
 from kubedns.shared.flags import UsageError
@@ -70,9 +77,30 @@ class Health:
         self._children = Children()
         self._commands = [(command, _command_check(command, options)) for command in options.commands]
         self._probes = [(probe, _probe_check(probe)) for probe in options.probes]
-        interval = options.dnsmasq_interval
-        self._dnsmasq = DnsmasqStatistics(options.dnsmasq, min(2.0, 0.8 * interval)) if interval else None
+        self._own = OwnQuestions()
+        self._nanny = _program("dnsmasq-nanny", options.nanny_status_url, self._clock)
+        self._kubedns = _program("kubedns", options.kubedns_status_url, self._clock)
+        self._dnsmasq = self._statistics() if options.dnsmasq_interval else None
         self._readiness = Readiness(options.readiness_url, self._clock) if options.readiness_url else None
+        self._watched = Watched(
+            checks=[check for _, check in (*self._commands, *self._probes)],
+            readiness=self._readiness.check if self._readiness else None,
+            kubedns=self._kubedns,
+            nanny=self._nanny,
+            dnsmasq=self._dnsmasq,
+            history=History(),
+        )
+        self._observer = Observer(self._watched, self._own, self._clock)
+
+    def _statistics(self) -> DnsmasqStatistics:
+        options = self._options
+        return DnsmasqStatistics(
+            options.dnsmasq,
+            min(2.0, 0.8 * options.dnsmasq_interval),
+            self._own,
+            self._clock,
+            self._nanny.dnsmasq_started if self._nanny else _unknown,
+        )
 
     async def run(self) -> None:
         """Serve until SIGTERM or SIGINT, then kill the children; raises OSError without a port."""
@@ -115,11 +143,15 @@ class Health:
         for command, check in self._commands:
             yield check.path, self._options.period, recorded(partial(commands.run, command.text), check)
         for probe, check in self._probes:
-            yield check.path, probe.interval, recorded(partial(ask, probe, self._clock), check)
+            asked = partial(ask, probe, self._clock, self._options.dnsmasq, self._own)
+            yield check.path, probe.interval, recorded(asked, check)
         if self._dnsmasq is not None:
             yield "dnsmasq statistics", self._options.dnsmasq_interval, self._dnsmasq.read
         if self._readiness is not None:
             yield "kubedns readiness", READINESS_INTERVAL, self._readiness.read
+        for program in self._watched.programs:
+            yield f"account of {program.name}", PROGRAM_INTERVAL, program.read
+        yield "history", OBSERVED_EVERY, self._observer.observe
 
     def _answers(self) -> dict[str, Answer]:
         commands = [check for _, check in self._commands]
@@ -127,16 +159,11 @@ class Health:
         collector = HealthCollector(
             self._options.metrics_namespace, commands, probes, self._dnsmasq, self._clock
         )
-        page = Page(
-            title=socket.gethostname(),
-            checks=[*commands, *probes.values()],
-            dnsmasq=self._dnsmasq,
-            readiness=self._readiness.check if self._readiness else None,
-            metrics_path=self._options.metrics_path,
-            clock=self._clock,
-        )
+        page = Page(socket.gethostname(), self._watched, self._options.metrics_path, clock=self._clock)
+        document = status_json(self._watched, PROGRAM, self._clock)
         return {
             "/": page_answer(page.render),
+            "/status.json": bytes_answer(document, "application/json"),
             self._options.metrics_path: bytes_answer(
                 partial(generate_latest, registry_of(collector)), CONTENT_TYPE_PLAIN_0_0_4
             ),
@@ -146,6 +173,14 @@ class Health:
             },
             **{check.path: check_answer(check, self._clock) for check in probes.values()},
         }
+
+
+def _program(name: str, url: str, clock: Clock) -> Program | None:
+    return Program(name, url, clock) if url else None
+
+
+async def _unknown() -> None:
+    """Stand in for a nanny that is not read: nobody knows since when dnsmasq is up."""
 
 
 def _command_check(command: Command, options: Options) -> Check:

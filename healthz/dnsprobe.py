@@ -12,6 +12,7 @@ import dnslib
 
 from healthz.results import Outcome
 from healthz.schedule import Clock
+from healthz.traffic import OwnQuestions
 from kubedns.dns.client import DNSExchangeError
 from kubedns.dns.whole import exchange
 from kubedns.shared.servers import ServerAddress
@@ -53,16 +54,25 @@ class Probe:
         return f"{self.name} {self.qtype} at {self.server}"
 
 
-async def ask(probe: Probe, clock: Clock) -> Outcome:
-    """Ask once; the duration is the time to the reply, None when there was none."""
+async def ask(probe: Probe, clock: Clock, dnsmasq: ServerAddress, own: OwnQuestions) -> Outcome:
+    """Ask once, counted in `own`; the duration is the time to the reply, None when there was none.
+
+    What dnsmasq passes on carries the AA bit of kubedns's answer, what it has in its cache does not.
+    """
     qtype, qclass = ("TXT", "CH") if probe.qtype == CHAOS else (probe.qtype, "IN")
     question = dnslib.DNSRecord.question(probe.name, qtype, qclass)
+    own.hits += probe.server == dnsmasq and probe.qtype == CHAOS
+    own.kubedns += probe.server != dnsmasq
     begun = clock()
     try:
         reply = await exchange(question, (probe.server.host, probe.server.port), probe.timeout)
     except DNSExchangeError as error:
         return Outcome(clock(), None, str(error))
     finished = clock()
+    if probe.server == dnsmasq and probe.qtype != CHAOS:
+        own.hits += not reply.header.aa
+        own.misses += reply.header.aa
+        own.kubedns += reply.header.aa
     return Outcome(finished, finished - begun, _failure(probe, reply), _answer(reply))
 
 

@@ -47,7 +47,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the program was told; all times in seconds.  `readiness_url` may be empty: don't ask."""
+    """What the program was told; all times in seconds.  A URL may be empty: don't ask."""
 
     commands: tuple[Command, ...]
     probes: tuple[Probe, ...]
@@ -59,6 +59,8 @@ class Options:
     dnsmasq: ServerAddress
     dnsmasq_interval: float
     readiness_url: str
+    kubedns_status_url: str
+    nanny_status_url: str
     metrics_namespace: str
     metrics_path: str
     verbosity: int
@@ -187,6 +189,20 @@ FLAGS: Final = (
         "URL",
     ),
     Flag(
+        "kubedns-status",
+        _http_url,
+        "http://127.0.0.1:8081/status",
+        "The URL of kubedns's account of itself, which the page at / shows; empty shows none.",
+        "URL",
+    ),
+    Flag(
+        "nanny-status",
+        _http_url,
+        "http://127.0.0.1:10056/status",
+        "The URL of dnsmasq-nanny's account of itself, which the page at / shows; empty shows none.",
+        "URL",
+    ),
+    Flag(
         "prometheus-namespace",
         _namespace,
         "kubedns",
@@ -228,6 +244,8 @@ def from_argv(argv: Sequence[str]) -> Options:
         dnsmasq=ServerAddress(values["dnsmasq-addr"], values["dnsmasq-port"]),
         dnsmasq_interval=values["dnsmasq-poll-interval-ms"] / 1000,
         readiness_url=values["kubedns-readiness"],
+        kubedns_status_url=values["kubedns-status"],
+        nanny_status_url=values["nanny-status"],
         metrics_namespace=values["prometheus-namespace"],
         metrics_path=values["prometheus-path"],
         verbosity=values["v"],

@@ -136,6 +136,8 @@ def health_program(options: UpOptions, ports: Ports) -> Program:
         f"--dnsmasq-addr={HOST}",
         f"--dnsmasq-port={ports.dnsmasq}",
         f"--kubedns-readiness=http://{HOST}:{ports.readiness}/readiness",
+        f"--kubedns-status=http://{HOST}:{ports.readiness}/status",
+        f"--nanny-status=http://{HOST}:{ports.nanny_metrics}/status",
         f"--v={options.verbosity}",
     ]
     return Program("healthz", command, {})

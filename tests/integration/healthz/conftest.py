@@ -20,6 +20,7 @@ from tests.ports import free_port
 from tests.tools import tool
 
 DEADLINE = 30.0
+_ALONE = ("--dnsmasq-poll-interval-ms=0", "--kubedns-readiness=", "--kubedns-status=", "--nanny-status=")
 
 
 class Program:
@@ -142,11 +143,11 @@ class Dnsmasq:
 
 @pytest.fixture
 def healthz() -> Iterator[Callable[..., Program]]:
-    """Start exechealthz with arguments; dnsmasq's statistics and kubedns's readiness are off unless given."""
+    """Start exechealthz with arguments; nothing of dnsmasq, its nanny and kubedns is read unless given."""
     started: list[Program] = []
 
     def start(*arguments: str, prefix: tuple[str, ...] = ()) -> Program:
-        started.append(Program(("--dnsmasq-poll-interval-ms=0", "--kubedns-readiness=", *arguments), prefix))
+        started.append(Program((*_ALONE, *arguments), prefix))
         return started[-1]
 
     yield start

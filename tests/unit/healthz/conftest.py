@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable
 import dnslib
 import pytest
 
+from healthz.dnsmasqstats import DnsmasqStatistics
+from healthz.traffic import OwnQuestions
 from kubedns.shared.servers import ServerAddress
 
 Answerer = Callable[[dnslib.DNSRecord], dnslib.DNSRecord | None]
@@ -39,3 +41,21 @@ async def dns_server() -> AsyncIterator[FakeServer]:
     )
     yield server
     transport.close()
+
+
+@pytest.fixture
+def statistics_of() -> Callable[..., DnsmasqStatistics]:
+    """Make the statistics of a dnsmasq; `started` returns since when it is up."""
+
+    def make(
+        server: ServerAddress,
+        timeout: float = 5,
+        started: Callable[[], float | None] = lambda: None,
+        own: OwnQuestions | None = None,
+    ) -> DnsmasqStatistics:
+        async def up_since() -> float | None:
+            return started()
+
+        return DnsmasqStatistics(server, timeout, own or OwnQuestions(), lambda: 100.0, up_since)
+
+    return make

@@ -1,10 +1,9 @@
 """Histogram buckets, and dnsmasq's counters over restarts."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healthz.counters import PROBE_BOUNDS, RECENT, CacheStatistics, CacheTotals
+from healthz.counters import PROBE_BOUNDS, CacheStatistics, CacheTotals
 from kubedns.shared.histogram import Histogram
 
 
@@ -28,8 +27,6 @@ def test_histogram_bounds_are_inclusive_and_counts_cumulative():
 
 def test_totals_before_the_first_reading_are_none():
     assert CacheTotals().totals() is None
-    assert CacheTotals().hit_ratio() is None
-    assert CacheTotals().recent_hit_ratio() is None
 
 
 def test_totals_of_a_running_dnsmasq_are_its_own_figures():
@@ -74,17 +71,9 @@ def test_totals_never_fall(readings):
         before = figures
 
 
-def test_hit_ratio_is_over_all_and_recent_over_the_last_readings():
+def test_restart_that_the_figures_do_not_show_adds_all_counters_when_it_is_known():
     totals = CacheTotals()
-    totals.update(stats(hits=0, misses=100))
-    for reading in range(1, RECENT + 1):
-        totals.update(stats(hits=reading, misses=100))
-    assert totals.hit_ratio() == pytest.approx(RECENT / (100 + RECENT))
-    assert totals.recent_hit_ratio() == 1.0
-
-
-def test_ratio_of_nothing_asked_is_none():
-    totals = CacheTotals()
-    totals.update(stats())
-    assert totals.hit_ratio() is None
-    assert totals.recent_hit_ratio() is None
+    totals.update(stats(10, 20, 30, 40))
+    totals.update(stats(15, 25, 80, 90), restarted=True)
+    assert totals.totals() == stats(25, 45, 110, 130)
+    assert totals.restarts == 1

@@ -7,7 +7,10 @@ import dnslib
 import pytest
 
 from healthz.dnsprobe import QTYPES, Probe, ask
+from healthz.traffic import OwnQuestions
+from kubedns.shared.servers import ServerAddress
 
+ELSEWHERE = ServerAddress("192.0.2.53")
 Answerer = Callable[[dnslib.DNSRecord], dnslib.DNSRecord]
 
 
@@ -31,7 +34,9 @@ def with_rcode(rcode: int) -> Answerer:
 
 async def test_noerror_with_an_answer_is_healthy_and_measured(dns_server):
     dns_server.answer = with_answer("web.example. 5 IN A 192.0.2.1\nweb.example. 5 IN A 192.0.2.2")
-    outcome = await ask(Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic)
+    outcome = await ask(
+        Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic, ELSEWHERE, OwnQuestions()
+    )
     assert outcome.failure is None
     assert outcome.duration is not None
     assert outcome.output == b"192.0.2.1, 192.0.2.2"
@@ -42,7 +47,9 @@ async def test_noerror_with_an_answer_is_healthy_and_measured(dns_server):
 )
 async def test_error_code_fails_with_its_name(dns_server, rcode, word):
     dns_server.answer = with_rcode(rcode)
-    outcome = await ask(Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic)
+    outcome = await ask(
+        Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic, ELSEWHERE, OwnQuestions()
+    )
     assert outcome.failure == f"{word} for web.example A at {dns_server.address}"
     assert outcome.duration is not None
 
@@ -54,32 +61,42 @@ async def test_error_code_with_an_answer_fails(dns_server):
         return reply
 
     dns_server.answer = answer
-    outcome = await ask(Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic)
+    outcome = await ask(
+        Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic, ELSEWHERE, OwnQuestions()
+    )
     assert outcome.failure is not None
     assert "NXDOMAIN" in outcome.failure
 
 
 async def test_empty_answer_fails(dns_server):
-    outcome = await ask(Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic)
+    outcome = await ask(
+        Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic, ELSEWHERE, OwnQuestions()
+    )
     assert outcome.failure == f"NOERROR without an answer for web.example A at {dns_server.address}"
 
 
 async def test_silence_fails_within_the_timeout_and_is_not_measured(dns_server):
     dns_server.answer = lambda query: None
-    outcome = await ask(Probe("k", dns_server.address, "web.example", 0.25, "A"), time.monotonic)
+    outcome = await ask(
+        Probe("k", dns_server.address, "web.example", 0.25, "A"), time.monotonic, ELSEWHERE, OwnQuestions()
+    )
     assert outcome.failure == f"{dns_server.address}: no reply within 0.2 s"
     assert outcome.duration is None
 
 
 async def test_type_ch_asks_txt_in_class_chaos(dns_server):
-    await ask(Probe("k", dns_server.address, "version.bind", 5, "CH"), time.monotonic)
+    await ask(
+        Probe("k", dns_server.address, "version.bind", 5, "CH"), time.monotonic, ELSEWHERE, OwnQuestions()
+    )
     question = dns_server.asked[0].q
     assert (question.qtype, question.qclass) == (dnslib.QTYPE.TXT, dnslib.CLASS.CH)
 
 
 @pytest.mark.parametrize("qtype", QTYPES)
 async def test_every_type_is_asked_as_itself_in_class_in(dns_server, qtype):
-    await ask(Probe("k", dns_server.address, "web.example", 5, qtype), time.monotonic)
+    await ask(
+        Probe("k", dns_server.address, "web.example", 5, qtype), time.monotonic, ELSEWHERE, OwnQuestions()
+    )
     question = dns_server.asked[0].q
     assert (dnslib.QTYPE[question.qtype], question.qclass) == (qtype, dnslib.CLASS.IN)
 
@@ -94,11 +111,44 @@ async def test_record_that_cannot_be_written_as_text_is_shown_by_its_type(dns_se
         return reply
 
     dns_server.answer = answer
-    outcome = await ask(Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic)
+    outcome = await ask(
+        Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic, ELSEWHERE, OwnQuestions()
+    )
     assert (outcome.failure, outcome.output) == (None, b"NAPTR")
 
 
 async def test_many_records_are_shown_cut_short(dns_server):
     dns_server.answer = with_answer("\n".join(f"web.example. 5 IN A 192.0.2.{n}" for n in range(9)))
-    outcome = await ask(Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic)
+    outcome = await ask(
+        Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic, ELSEWHERE, OwnQuestions()
+    )
     assert outcome.output.endswith(b"192.0.2.3 and 5 more")
+
+
+@pytest.mark.parametrize(
+    ("qtype", "authoritative", "counted"),
+    [
+        ("CH", 1, OwnQuestions(hits=1)),
+        ("A", 0, OwnQuestions(hits=1)),
+        ("A", 1, OwnQuestions(misses=1, kubedns=1)),
+    ],
+    ids=["chaos", "cached", "passed on"],
+)
+async def test_question_to_dnsmasq_is_counted_as_dnsmasq_counts_it(dns_server, qtype, authoritative, counted):
+    def answer(query):
+        reply = query.reply()
+        reply.header.aa = authoritative
+        return reply
+
+    dns_server.answer = answer
+    own = OwnQuestions()
+    await ask(
+        Probe("k", dns_server.address, "web.example", 5, qtype), time.monotonic, dns_server.address, own
+    )
+    assert own == counted
+
+
+async def test_question_to_another_server_is_counted_as_kubednss(dns_server):
+    own = OwnQuestions()
+    await ask(Probe("k", dns_server.address, "web.example", 5, "A"), time.monotonic, ELSEWHERE, own)
+    assert own == OwnQuestions(kubedns=1)

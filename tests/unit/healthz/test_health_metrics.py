@@ -27,8 +27,8 @@ def probe() -> Check:
 
 
 @pytest.fixture
-def dnsmasq() -> DnsmasqStatistics:
-    return DnsmasqStatistics(ServerAddress("127.0.0.1"), 1)
+def dnsmasq(statistics_of):
+    return statistics_of(ServerAddress("127.0.0.1"))
 
 
 @pytest.fixture
