@@ -38,6 +38,7 @@ from kubedns.shared.listeners import PortBusyError
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.reply import Observer
 from kubedns.shared.tasks import cancel, spawn
+from kubedns.shared.upstreamcheck import UpstreamChecks
 from kubedns.shared.web import serve
 from kubedns.skydns.answers import Policy, ZoneAnswers
 from kubedns.skydns.querylog import QueryLog
@@ -84,6 +85,7 @@ class KubeDns:
         self._tcp = TcpServer(self._server.respond_tcp)
         always = options.verbosity >= _LOGS_QUERIES
         self._query_log = QueryLog(self._observe, self._server.took_full_path, always=always)
+        self._upstream_checks = UpstreamChecks(self._forwarder.targets)
         self._resolv_conf = ResolvConf()
         credentials = load_credentials(options.kubeconfig, options.master_url, os.environ)
         self._api_server = credentials.server
@@ -145,6 +147,7 @@ class KubeDns:
             at = options.http_bind_address or "all addresses"
             raise StartError(f"cannot serve HTTP at {at}: {error.strerror or error}") from error
         stack.push_async_callback(cancel, spawn(self._keep_time(), name="clock"))
+        stack.push_async_callback(cancel, spawn(self._upstream_checks.run(), name="checks of name servers"))
         keeper = GarbageKeeper(self._open_connections, lambda: not self._zone.has_synced(), self._zone.forget)
         stack.push_async_callback(cancel, spawn(keeper.run(), name="garbage"))
         stack.push_async_callback(self._applier.stop)
@@ -286,7 +289,7 @@ class KubeDns:
             program=PROGRAM,
             started=self._started,
             configuration=lambda: self._settings.configuration,
-            upstreams=lambda: [*self._forwarder.reports(), *self._applier.unresolved()],
+            upstreams=lambda: [*self._upstream_checks.reports(), *self._applier.unresolved()],
             why_not_ready=self._why_not_ready,
             synced=self._zone.has_synced,
             objects=self._zone.counts,
@@ -309,6 +312,7 @@ class KubeDns:
             watches=lambda: self._cluster.statistics,
             settings=lambda: self._settings.reloads,
             configuration=lambda: self._settings.configuration,
+            upstreams=self._upstream_checks.reports,
             drops=lambda: {"socket": self._udp.dropped, "overload": self._forwarder.overloads},
             now=time.monotonic,
         )

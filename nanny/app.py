@@ -14,6 +14,7 @@ import kubedns
 from kubedns.shared.flags import UsageError
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
+from kubedns.shared.upstreamcheck import Target, UpstreamChecks
 from kubedns.shared.web import serve
 from nanny.arguments import changed_user, fixed_arguments
 from nanny.hosts import HostsFile, open_hosts
@@ -22,7 +23,9 @@ from nanny.metrics import Metrics
 from nanny.options import PROGRAM, Options, from_argv, help_text
 from nanny.reaper import Reaper
 from nanny.reload import EXIT_FAILED, Reloader, StartFailure
+from nanny.status import Status
 from nanny.supervisor import StatisticsDue, Stop
+from nanny.upstreams import upstream_servers
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +82,8 @@ class Nanny:
         path = str(hosts.path) if hosts is not None else None
         fixed = fixed_arguments(options.given, root=root, hosts=path)
         self._reloader = Reloader(options, fixed, hosts, self._keeper, self._metrics)
+        self._upstreams = UpstreamChecks(self._targets)
+        self._metrics.show_upstreams(self._upstreams.reports)
         self._following: asyncio.Task[None] | None = None
         self._failure: StartFailure | None = None
         self._stopping = False
@@ -90,10 +95,13 @@ class Nanny:
         loop.add_signal_handler(signal.SIGTERM, self._terminate)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         runner = None
+        status = Status(self._reloader, self._upstreams, self._metrics)
         if self._options.metrics_port:
             try:
                 runner, port = await serve(
-                    self._metrics.application(), self._options.metrics_port, "metrics (-metricsPort)"
+                    self._metrics.application(status.text),
+                    self._options.metrics_port,
+                    "metrics (-metricsPort)",
                 )
             except OSError as error:
                 _log.critical("%s", error)
@@ -102,8 +110,9 @@ class Nanny:
         self._following = spawn(self._follow(), name="follow the configuration")
         self._following.add_done_callback(self._following_ended)
         statistics = spawn(self._log_statistics(), name="log statistics")
+        checks = spawn(self._upstreams.run(), name="checks of name servers")
         ended = await self._keeper.over
-        await cancel(self._following, statistics)
+        await cancel(self._following, statistics, checks)
         if runner is not None:
             await runner.cleanup()
         return self._status(ended)
@@ -117,6 +126,10 @@ class Nanny:
             return EXIT_FAILED
         _log.info("dnsmasq has ended as asked")
         return 0
+
+    def _targets(self) -> list[Target]:
+        """Return the name servers that dnsmasq asks; kubedns, which it asks for the cluster, is none."""
+        return upstream_servers(self._reloader.wanted, self._options.kubedns_server)
 
     async def _follow(self) -> None:
         self._failure = await self._reloader.start()

@@ -67,7 +67,7 @@ def server_names(config: Config) -> Mapping[str, tuple[str, ...]]:
 def cluster_domains(given: Sequence[str], kubedns: ServerAddress) -> tuple[str, ...]:
     """Return the domains that the given arguments send to kube-dns, the reverse zones left out."""
     domains: dict[str, None] = {}
-    for routed, server in _given_servers(given):
+    for routed, server in given_servers(given):
         if server == kubedns:
             domains |= dict.fromkeys(routed)
     return tuple(domain for domain in domains if domain not in REVERSE_DOMAINS)
@@ -76,7 +76,7 @@ def cluster_domains(given: Sequence[str], kubedns: ServerAddress) -> tuple[str, 
 def conflicts(given: Sequence[str], config: Config) -> tuple[str, ...]:
     """Return warnings about given arguments that compete with the configuration's servers."""
     warnings: list[str] = []
-    for routed, server in _given_servers(given):
+    for routed, server in given_servers(given):
         if not routed and config.upstream_nameservers:
             warnings.append(
                 f"upstreamNameservers share all names with the given argument --server={server}, which dnsmasq "
@@ -116,7 +116,7 @@ def _stands(given: Sequence[str], short: str, long: str, *others: str) -> bool:
     return False
 
 
-def _given_servers(given: Sequence[str]) -> Iterator[tuple[tuple[str, ...], ServerAddress]]:
+def given_servers(given: Sequence[str]) -> Iterator[tuple[tuple[str, ...], ServerAddress]]:
     """Yield the domains (none: all names) and the server of each `--server` or `--local`."""
     words = iter(given)
     for word in words:

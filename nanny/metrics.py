@@ -1,11 +1,12 @@
 """What the nanny counts, for Prometheus.
 
-In: calls as things happen.  Out: `GET /metrics`.  Every label value is known beforehand, so the
+In: calls as things happen.  Out: `GET /metrics` and `GET /status`.  Every label value is known beforehand, so the
 number of series does not grow.
 """
 
 import time
-from collections.abc import Iterator
+from collections import Counter as Counts
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from aiohttp import web
 from prometheus_client import (
@@ -21,6 +22,8 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from kubedns.shared.log import lines_dropped
+from kubedns.shared.report import UpstreamReport
+from kubedns.shared.upstreamcheck import upstream_families
 from nanny.supervisor import Reason
 
 
@@ -36,10 +39,27 @@ class _LogCollector(Collector):
         )
 
 
+class _Upstreams(Collector):
+    """The series of the name servers that dnsmasq asks."""
+
+    def __init__(self, reports: Callable[[], Sequence[UpstreamReport]]) -> None:
+        self._reports = reports
+
+    def collect(self) -> Iterable[Metric]:
+        """Return them as they stand."""
+        return upstream_families("dnsmasq_nanny", self._reports())
+
+
 class Metrics:
-    """Owns the registry."""
+    """Owns the registry.
+
+    `up_since` is the Unix time since which dnsmasq is up, None without one; `restarts` counts its
+    starts after the first, by reason.
+    """
 
     def __init__(self) -> None:
+        self.up_since: float | None = None
+        self.restarts: Counts[str] = Counts()
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.registry.register(_LogCollector())
@@ -58,6 +78,11 @@ class Metrics:
         self._last_success = Gauge(
             "dnsmasq_nanny_config_last_reload_success",
             "Whether the configuration as it stands is in effect completely.",
+            registry=self.registry,
+        )
+        self._last_success_time = Gauge(
+            "dnsmasq_nanny_config_last_success_timestamp_seconds",
+            "Unix time at which a configuration was last brought into effect completely; 0 before the first.",
             registry=self.registry,
         )
         self._unresolved = Gauge(
@@ -85,14 +110,17 @@ class Metrics:
     def spawned(self, reason: Reason) -> None:
         """Count a start of dnsmasq."""
         if reason is not Reason.START:
+            self.restarts[reason.value] += 1
             self._restarts.labels(reason.value).inc()
 
     def up(self) -> None:
         """Note that dnsmasq is up from now on."""
-        self._up_since.set(time.time())
+        self.up_since = time.time()
+        self._up_since.set(self.up_since)
 
     def down(self) -> None:
         """Note that no dnsmasq runs."""
+        self.up_since = None
         self._up_since.set(0)
 
     def version(self, version: str) -> None:
@@ -110,14 +138,23 @@ class Metrics:
     def in_effect(self, *, complete: bool, unresolved: int) -> None:
         """Note whether all that is configured is in effect, and how many servers did not resolve."""
         self._last_success.set(complete)
+        if complete:
+            self._last_success_time.set_to_current_time()
         self._unresolved.set(unresolved)
 
     def not_in_effect(self) -> None:
         """Note that what is configured is not in effect."""
         self._last_success.set(0)
 
-    def application(self) -> web.Application:
-        """Return the web application that serves `/metrics`."""
+    def show_upstreams(self, reports: Callable[[], Sequence[UpstreamReport]]) -> None:
+        """Have the series of the name servers made from their reports at each scrape."""
+        self.registry.register(_Upstreams(reports))
+
+    def application(self, status: Callable[[], str]) -> web.Application:
+        """Return the web application that serves `/metrics` and, as JSON, `/status`."""
+
+        async def show_status(_: web.Request) -> web.Response:
+            return web.Response(text=status(), content_type="application/json")
 
         async def metrics(_: web.Request) -> web.Response:
             return web.Response(
@@ -126,4 +163,5 @@ class Metrics:
 
         application = web.Application()
         application.router.add_get("/metrics", metrics)
+        application.router.add_get("/status", show_status)
         return application

@@ -9,12 +9,14 @@ wrong anywhere changes nothing.  At the start a wrong configuration means the gi
 import asyncio
 import errno
 import logging
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from kubedns.shared.config import Config, InvalidConfigError, parse_config
 from kubedns.shared.configdir import ConfigDirError, DirectoryWatch, Snapshot, read_directory
+from kubedns.shared.report import Configuration, Refusal, UpstreamReport
 from kubedns.shared.tasks import cancel, spawn
 from nanny.arguments import Arguments, cluster_domains, config_arguments, conflicts, server_names
 from nanny.hosts import HostsFile
@@ -78,6 +80,22 @@ class Reloader:
         self._config = Config()
         self._wanted: Arguments | None = None
         self._passed_over: Arguments | None = None
+        self.configuration = Configuration(f"configuration directory {options.config_directory}")
+        """What is in force, and why the latest update is not."""
+
+    @property
+    def wanted(self) -> Arguments:
+        """The arguments that were handed on last; the fixed ones before."""
+        return self._wanted if self._wanted is not None else self._fixed
+
+    def unresolved(self) -> list[UpstreamReport]:
+        """Return the servers that are left out because their name does not resolve."""
+        return [
+            UpstreamReport(str(server), domain, up=False, reason=self._failures[server.host])
+            for domain, servers in self._config.stub_domains.items()
+            for server in servers
+            if server.host in self._failures
+        ]
 
     async def start(self) -> StartFailure | None:
         """Hand on the arguments of the first child, or return why there can be none."""
@@ -131,15 +149,19 @@ class Reloader:
             if isinstance(self._snapshot, ConfigDirError):
                 raise self._snapshot
             config, warnings = parse_config(self._snapshot, self._domain)
-        except (ConfigDirError, InvalidConfigError) as error:
-            self._refused(str(error))
+        except ConfigDirError as error:
+            self._refused(str(error), Refusal("", str(error)))
+            return None
+        except InvalidConfigError as error:
+            self._refused(str(error), *(Refusal(fault.key, fault.reason) for fault in error.errors))
             return None
         for warning in (*warnings, *conflicts(self._options.given, config)):
             _log.warning("%s", warning)
         return config
 
-    def _refused(self, reason: str) -> None:
+    def _refused(self, reason: str, *faults: Refusal) -> None:
         _log.error("configuration refused as a whole: %s", reason)
+        self.configuration = replace(self.configuration, refused=faults)
         self._metrics.reloaded("refused")
         self._metrics.not_in_effect()
 
@@ -156,9 +178,10 @@ class Reloader:
                 outcome = "not_restarted"
             elif refusal := await self._refusal(arguments):
                 self._passed_over = arguments
-                self._refused(
-                    f"stubDomains, upstreamNameservers: dnsmasq does not take what they make: {refusal}"
+                fault = Refusal(
+                    "stubDomains, upstreamNameservers", f"dnsmasq does not take what they make: {refusal}"
                 )
+                self._refused(f"{fault.key}: {fault.reason}", fault)
                 return None
             else:
                 outcome = "applied"
@@ -169,7 +192,19 @@ class Reloader:
         behind = outcome == "not_restarted" or (outcome == "unchanged" and self._child.fallen_back)
         complete = hosts_written and not self._failures and not behind
         self._metrics.in_effect(complete=complete, unresolved=len(self._failures))
+        self._tell_effect(behind=behind, hosts_written=hosts_written)
         return outcome
+
+    def _tell_effect(self, *, behind: bool, hosts_written: bool) -> None:
+        faults = []
+        if behind:
+            faults.append(Refusal("", "dnsmasq runs with older arguments: see the nanny's log"))
+        if not hosts_written:
+            faults.append(Refusal("hosts", "the file for dnsmasq cannot be written"))
+        taken = self.configuration.last_success if faults else time.time()
+        self.configuration = replace(
+            self.configuration, in_force=self._config.as_keys(), refused=faults, last_success=taken
+        )
 
     def _want(self, arguments: Arguments) -> None:
         self._wanted, self._passed_over = arguments, None

@@ -13,7 +13,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from kubedns.shared.log import lines_dropped
-from kubedns.shared.report import Configuration
+from kubedns.shared.report import Configuration, UpstreamReport
+from kubedns.shared.upstreamcheck import upstream_families
 from kubedns.telemetry.counters import CAUSES, ServerCounters
 from kubedns.telemetry.watches import ResourceStatistics
 
@@ -67,7 +68,7 @@ class ClusterView:
     """The cluster state that the metrics show; a scrape calls each function.
 
     `settings` counts configuration updates by outcome, `configuration` tells what is in force and
-    whether the latest was refused, `drops` counts questions by reason.
+    whether the latest was refused, `upstreams` how the servers do, `drops` counts questions by reason.
     """
 
     objects: Callable[[], Mapping[str, int]]
@@ -76,6 +77,7 @@ class ClusterView:
     watches: Callable[[], Sequence[ResourceStatistics]]
     settings: Callable[[], Mapping[str, int]]
     configuration: Callable[[], Configuration]
+    upstreams: Callable[[], Sequence[UpstreamReport]]
     drops: Callable[[], Mapping[str, int]]
     now: Callable[[], float]
 
@@ -115,6 +117,7 @@ class ClusterCollector(Collector):
             "Unix time of the last update of the configuration that was taken; 0 before the first.",
             configuration.last_success or 0.0,
         )
+        yield from upstream_families("kubedns", view.upstreams())
         drops = CounterMetricFamily(
             "kubedns_dropped", "Questions or replies dropped, by reason.", labels=["reason"]
         )

@@ -21,7 +21,6 @@ from kubedns.dns.names import Labels, to_wire
 from kubedns.dns.query import Edns, Query, Rejected, parse_query
 from kubedns.dns.records import UNRESOLVED, Resolution, resolution
 from kubedns.shared.files import share_of_open_files
-from kubedns.shared.report import UpstreamReport
 from kubedns.shared.servers import ServerAddress
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.telemetry.counters import Outcome, SystemCounters
@@ -94,9 +93,9 @@ class Forwarder:
         self._routes = Routes(plain, stubs)
         self._in_flight = {}
 
-    def reports(self) -> list[UpstreamReport]:
-        """Return how each server in force does, by the domain that it is asked for."""
-        return self._routes.reports()
+    def targets(self) -> list[tuple[ServerAddress, str]]:
+        """Return each server in force with the domain that it is asked for, `.` for all other names."""
+        return self._routes.targets()
 
     async def forward(
         self, query: bytes, labels: Labels, *, tcp: bool, limit: int = numbers.LARGEST_MESSAGE

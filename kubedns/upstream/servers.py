@@ -15,7 +15,6 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, Final
 
 from kubedns.dns.names import Labels, to_text
-from kubedns.shared.report import UpstreamReport
 from kubedns.shared.servers import ServerAddress
 from kubedns.upstream.streams import IdleStreams
 
@@ -133,16 +132,12 @@ class Routes:
                 return STUB, servers
         return RECURSIVE, self._nameservers if len(labels) >= FEWEST_LABELS else ()
 
-    def reports(self) -> list[UpstreamReport]:
-        """Return how each server does, by the domain that it is asked for."""
+    def targets(self) -> list[tuple[ServerAddress, str]]:
+        """Return each server with the domain that it is asked for, `.` for all other names."""
         groups = {".": self._nameservers} | {
             to_text(domain).removesuffix("."): servers for domain, servers in self._stub_domains.items()
         }
-        return [
-            UpstreamReport(str(upstream.server), domain, not upstream.is_failing)
-            for domain, servers in groups.items()
-            for upstream in servers
-        ]
+        return [(upstream.server, domain) for domain, servers in groups.items() for upstream in servers]
 
 
 def make_upstreams(

@@ -5,7 +5,6 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from healthz.counters import PROBE_BOUNDS, CacheStatistics
-from healthz.dnsmasqstats import DnsmasqStatistics
 from healthz.metrics import HealthCollector, registry_of
 from healthz.results import Check, Outcome
 from kubedns.shared.histogram import Histogram

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from kubedns.shared.report import Configuration, Refusal
+from kubedns.shared.report import Configuration, Refusal, UpstreamReport
 from kubedns.telemetry.collectors import ClusterCollector, ClusterView, ServerCollector
 from kubedns.telemetry.counters import SYSTEMS, Outcome, ServerCounters
 from kubedns.telemetry.watches import ResourceStatistics
@@ -55,6 +55,7 @@ def test_cluster_series_show_the_state_of_the_moment():
         watches=lambda: [statistics],
         settings=lambda: {"applied": 2},
         configuration=lambda: configuration,
+        upstreams=lambda: [UpstreamReport("192.0.2.1:53", ".", False, 0.5, {"timeout": 3}, "timeout")],
         drops=lambda: {"socket": 1},
         now=lambda: 100.0,
     )
@@ -69,6 +70,8 @@ def test_cluster_series_show_the_state_of_the_moment():
         'kubedns_dropped_total{reason="socket"} 1.0',
         'kubedns_last_event_age_seconds{resource="services"} +Inf',
         "kubedns_config_last_reload_success 1.0",
+        'kubedns_upstream_up{domain=".",server="192.0.2.1:53"} 0.0',
+        'kubedns_upstream_check_failures_total{domain=".",reason="timeout",server="192.0.2.1:53"} 3.0',
         "kubedns_config_last_success_timestamp_seconds 1.7e+09",
     ):
         assert line in lines
