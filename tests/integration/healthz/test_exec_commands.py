@@ -130,8 +130,8 @@ def test_files_processes_and_memory_are_flat_over_many_runs(healthz, alive, nap)
     wait_for_runs(100)
     files, memory = program.open_files(), program.rss_kilobytes()
     wait_for_runs(100 + RUNS)
-    # Each of the two commands may be running at this moment, with a pipe and a process handle.
-    assert abs(program.open_files() - files) <= 6
+    # Each of the two commands may be starting at this moment: two ends of a pipe, a handle, Popen's own pipe.
+    assert abs(program.open_files() - files) <= 10
     assert program.rss_kilobytes() - memory < 2_000
     assert len(alive(nap)) <= 2
 

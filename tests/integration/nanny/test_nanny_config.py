@@ -240,7 +240,7 @@ def test_a_host_that_was_asked_for_before_loses_its_cached_nxdomain_for_other_ty
     nanny.wait_up()
     for _ in range(2):
         assert nanny.rcode("www.test", "AAAA") == "NXDOMAIN"
-    assert upstream.seen == ["www.test"]
+    assert [name for name in upstream.seen if name] == ["www.test"]  # the nanny itself asks for the root
     nanny.write(hosts="192.0.2.7 www.test\n")
     wait_for("the host", lambda: nanny.addresses("www.test") == ["192.0.2.7"])
     wait_for("NODATA", lambda: nanny.rcode("www.test", "AAAA") == "NOERROR")
