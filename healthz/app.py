@@ -114,7 +114,9 @@ class Health:
         loop.add_signal_handler(signal.SIGUSR1, self._log_statistics)
         loop.add_signal_handler(signal.SIGUSR2, lambda: None)
         loop.add_signal_handler(signal.SIGCHLD, self._children.reap_orphans)
-        runner, port = await serve(application(self._answers()), self._options.port, PROGRAM)
+        runner, port = await serve(
+            application(self._answers()), self._options.port, PROGRAM, self._options.http_bind_address
+        )
         _log.info("%s %s listens on port %d", PROGRAM, __version__, port)
         tasks = [
             spawn(periodically(period, run, self._clock), name=name) for name, period, run in self._jobs()

@@ -34,6 +34,7 @@ _SHORTEST_PERIOD = 0.01
 _LONGEST_INTERVAL = 86400.0
 _METRIC_WORD = re.compile(r"[a-zA-Z0-9_]{1,63}")
 _NAMESPACE = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_BRACKETED_IPV4 = re.compile(r"\[([0-9.]+)\](:.*)?")
 _URL = re.compile(r"/[^\s?#%]*")
 
 
@@ -51,6 +52,7 @@ class Options:
 
     commands: tuple[Command, ...]
     probes: tuple[Probe, ...]
+    http_bind_address: str
     port: int
     period: float
     latency: float
@@ -82,7 +84,15 @@ def parse_probe(text: str) -> Probe:
         interval = _interval(rest.pop(0))
     if rest:
         qtype = _qtype(rest[0])
-    return Probe(label, parse_server(server, hostnames=False), parse_name(name), interval, qtype)
+    return Probe(
+        label, parse_server(_unbracketed(server), hostnames=False), parse_name(name), interval, qtype
+    )
+
+
+def _unbracketed(server: str) -> str:
+    """Return a server without the brackets around an IPv4 address: `[$(IP)]:53` serves both families."""
+    found = _BRACKETED_IPV4.fullmatch(server)
+    return f"{found[1]}{found[2] or ''}" if found else server
 
 
 def _interval(text: str) -> float:
@@ -156,7 +166,15 @@ FLAGS: Final = (
         "PROBE",
         repeated=True,
     ),
-    flag_port("port", 8080, "The port for all HTTP, on every address; 0 picks a free one and logs it."),
+    Flag(
+        "http-bind-address",
+        _address,
+        "",
+        "Address of the HTTP port; kubelet and Prometheus reach only a port on all addresses.",
+        "ADDRESS",
+        "all addresses",
+    ),
+    flag_port("port", 8080, "The port for all HTTP; 0 picks a free one and logs it."),
     flag_duration("period", 2.0, "Time from the beginning of a command's run to the next."),
     flag_duration(
         "latency",
@@ -236,6 +254,7 @@ def from_argv(argv: Sequence[str]) -> Options:
     options = Options(
         commands=_commands(parsed),
         probes=values["probe"],
+        http_bind_address=values["http-bind-address"],
         port=values["port"],
         period=values["period"],
         latency=values["latency"],

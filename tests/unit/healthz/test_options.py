@@ -115,3 +115,17 @@ def test_help_explains_every_flag():
     text = help_text()
     assert all(f"--{flag.name}" in text and flag.help for flag in FLAGS)
     assert "(default 30s)" in text
+
+
+@pytest.mark.parametrize(
+    ("server", "port"), [("[127.0.0.1]:10053", 10053), ("[127.0.0.1]", 53), ("127.0.0.1:10053", 10053)]
+)
+def test_probe_takes_brackets_around_either_family(server, port):
+    probe = parse_probe(f"kubedns,{server},kubernetes.default.svc.cluster.local,5,SRV")
+    assert (probe.server, probe.qtype) == (ServerAddress("127.0.0.1", port), "SRV")
+
+
+@pytest.mark.parametrize("server", ["[127.0.0.1]x", "[127.0.0.1", "[]:53", "[1.2.3]:53"])
+def test_probe_refuses_other_brackets(server):
+    with pytest.raises(ValueError, match=r"\S"):
+        parse_probe(f"kubedns,{server},name.example,5,A")
