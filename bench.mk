@@ -30,3 +30,7 @@ bench-cluster: bench-tools ## memory, sync, stalls and propagation with 10,000 S
 	$(BENCH_PYTHON) -m tests.bench.scale
 	@# The containers of a pod, where the images can be run.
 	@if [ "$$(id -u)" = 0 ] && command -v podman >/dev/null; then $(MAKE) --no-print-directory pod-memory; fi
+
+.PHONY: bench-dearest
+bench-dearest: $(VENV) ## the questions that take most CPU time, by name
+	$(PYTHON) -m tests.bench.dearest

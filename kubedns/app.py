@@ -78,7 +78,7 @@ class KubeDns:
         self._zone = ClusterZone(options.domain, options.ttl)
         self._own = [(options.dns_bind_address, options.dns_port)]
         self._forwarder = Forwarder(self._counters.systems, own=self._own)
-        policy = Policy(options.ttl, options.negative_ttl, options.wildcards)
+        policy = Policy(options.ttl, options.negative_ttl, options.wildcards, options.wildcard_names)
         answers = ZoneAnswers(self._zone, policy)
         self._server = Server(self._zone, answers, self._forwarder, self._counters)
         self._udp = UdpServer(self._server.respond, self._counters.note_batch)

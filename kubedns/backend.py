@@ -94,10 +94,11 @@ class Backend(Protocol):
         Raises BackendError.
         """
 
-    def matches(self, name: Labels, look: Callable[[], None]) -> tuple[Found, ...] | None:
+    def matches(self, name: Labels, look: Callable[[int], None]) -> tuple[Found, ...] | None:
         """Return the records at a name whose labels `*` are wildcards, None where there are none.
 
-        `look` is called for each name that is looked at; what it raises goes through.
+        `look` is called with how many names there are to look at, and at each with 0; what it raises goes
+        through.
         """
 
     def reverse_record(self, name: Labels) -> tuple[Labels, ...] | None:

@@ -66,6 +66,7 @@ class Options:
     ttl: int
     negative_ttl: int
     wildcards: bool
+    wildcard_names: int
     lame_duck: float
     check_config: str
     verbosity: int
@@ -179,6 +180,14 @@ FLAGS: Final[tuple[Flag, ...]] = (
         "Answer wildcard questions such as *.svc.ns.svc and svc.*.svc, as the original does; false "
         "keeps them from listing the cluster, with NXDOMAIN.",
     ),
+    Flag(
+        "wildcard-names",
+        integer(1, 1_000_000),
+        1000,
+        "Names that one wildcard question may look at; one that stands for more, or takes more than 5 ms, is "
+        "REFUSED.",
+        "COUNT",
+    ),
     flag_duration("lame-duck", 15.0, "How long to go on answering after SIGTERM, with /readiness at 503."),
     flag_text(
         "check-config",
@@ -239,6 +248,7 @@ def from_argv(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         ttl=values["ttl"],
         negative_ttl=values["negative-ttl"],
         wildcards=values["wildcards"],
+        wildcard_names=values["wildcard-names"],
         lame_duck=values["lame-duck"],
         check_config=values["check-config"],
         verbosity=values["v"],

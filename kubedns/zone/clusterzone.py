@@ -184,7 +184,7 @@ class ClusterZone:
             return self._federated(below) if covered else None
         return (found,) if found else ()
 
-    def matches(self, name: Labels, look: Callable[[], None]) -> tuple[Found, ...] | None:
+    def matches(self, name: Labels, look: Callable[[int], None]) -> tuple[Found, ...] | None:
         """Return the records at a name with wildcards; see `backend.Backend`."""
         below = name[: len(name) - len(self.domain)]
         if below[-1] in (b"pod", b"dns", b"dns-version"):

@@ -7,14 +7,16 @@ question makes all of them: for 10,000 endpoints each takes 1 to 4 ms.
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import itemgetter
+from typing import Generic, TypeVar
 
 from kubedns.dns.names import Labels
 from kubedns.objects import Endpoint, EndpointSlice
-from kubedns.zone.recordlabel import address_hash, hash_of_label
+from kubedns.zone.recordlabel import address_hashes, hash_of_label
 from kubedns.zone.records import Addresses, Ports
 
 Slices = tuple[EndpointSlice, ...]
 _ADDRESSES = itemgetter(0)
+_K = TypeVar("_K", str, int)
 
 
 def members(slices: Iterable[EndpointSlice]) -> list[Endpoint]:
@@ -23,6 +25,25 @@ def members(slices: Iterable[EndpointSlice]) -> list[Endpoint]:
     if set(map(len, map(_ADDRESSES, found))) <= {1}:
         return list(found)
     return list(dict.fromkeys(Endpoint((address,), it.hostname) for it in found for address in it.addresses))
+
+
+class _Index(Generic[_K]):
+    """Endpoints by a key, which nearly always one has alone."""
+
+    __slots__ = ("_one", "_several")
+
+    def __init__(self, keys: Sequence[_K], endpoints: Sequence[Endpoint]) -> None:
+        self._one: dict[_K, Endpoint] = dict(zip(keys, endpoints, strict=True))
+        self._several: dict[_K, list[Endpoint]] = {}
+        if len(self._one) < len(keys):
+            for key, endpoint in zip(keys, endpoints, strict=True):
+                self._several.setdefault(key, []).append(endpoint)
+
+    def get(self, key: _K) -> Sequence[Endpoint]:
+        """Return the endpoints with a key."""
+        if key not in self._one:
+            return ()
+        return self._several[key] if self._several else (self._one[key],)
 
 
 class Endpoints:
@@ -34,8 +55,8 @@ class Endpoints:
         self.parent = parent
         self._slices = tuple(slice_ for slice_ in slices if slice_.endpoints)
         self._members: Addresses | None = None
-        self._by_hostname: dict[str, list[Endpoint]] | None = None
-        self._by_hash: dict[int, list[Endpoint]] | None = None
+        self._by_hostname: _Index[str] | None = None
+        self._by_hash: _Index[int] | None = None
         self._ports: dict[tuple[bytes, bytes], Ports | None] | None = None
 
     def all(self) -> Addresses:
@@ -47,21 +68,17 @@ class Endpoints:
     def at(self, label: bytes) -> Sequence[Endpoint]:
         """Return the endpoints with one label."""
         if self._by_hostname is None:
-            self._by_hostname = {}
-            for it in self.all().endpoints:
-                if it[1]:
-                    self._by_hostname.setdefault(it[1], []).append(it)
-        found = self._by_hostname.get(label.decode("latin-1"), [])
+            named = [it for it in self.all().endpoints if it[1]]
+            self._by_hostname = _Index([it[1] for it in named], named)
+        found = self._by_hostname.get(label.decode("latin-1"))
         spelt = hash_of_label(label)
         return found if spelt is None else [*found, *self._hashed(spelt)]
 
     def _hashed(self, spelt: int) -> Sequence[Endpoint]:
         if self._by_hash is None:
-            self._by_hash = {}
-            for it in self.all().endpoints:
-                if not it[1]:
-                    self._by_hash.setdefault(address_hash(it[0][0]), []).append(it)
-        return self._by_hash.get(spelt, ())
+            unnamed = [it for it in self.all().endpoints if not it[1]]
+            self._by_hash = _Index(address_hashes([it[0][0] for it in unnamed]), unnamed)
+        return self._by_hash.get(spelt)
 
     def ports(self) -> dict[tuple[bytes, bytes], Ports | None]:
         """Return protocol and name of the ports, as labels; None stands for records not yet looked for."""

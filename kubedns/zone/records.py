@@ -106,7 +106,7 @@ class Ports:
     the target is the Service itself.
     """
 
-    __slots__ = ("_groups", "_sets", "_targets", "_whole", "count", "distinct", "portal")
+    __slots__ = ("_groups", "_sets", "_targets", "_whole", "count", "portal")
 
     def __init__(
         self, whole: Addresses, groups: list[tuple[int, Sequence[Endpoint]]], *, portal: bool
@@ -116,8 +116,18 @@ class Ports:
         self._sets: dict[int, frozenset[Endpoint]] = {}
         self.portal = portal
         self.count = sum(len(endpoints) for _, endpoints in groups)
-        self._targets = [(number, self._one_of_each(endpoints)) for number, endpoints in groups]
-        self.distinct = sum(len(targets) for _, targets in self._targets)
+        self._targets: list[tuple[int, Sequence[Endpoint]]] | None = None
+
+    def _by_number(self) -> list[tuple[int, Sequence[Endpoint]]]:
+        """Return one endpoint for each target of each number, worked out once."""
+        if self._targets is None:
+            self._targets = [(number, self._one_of_each(endpoints)) for number, endpoints in self._groups]
+        return self._targets
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct targets there are."""
+        return sum(len(targets) for _, targets in self._by_number())
 
     def _one_of_each(self, endpoints: Sequence[Endpoint]) -> Sequence[Endpoint]:
         if self.portal:
@@ -139,7 +149,7 @@ class Ports:
     def targets(self, start: int, most: int) -> list[tuple[bytes, int]]:
         """Return distinct labels and ports from one on."""
         found: list[tuple[bytes, int]] = []
-        for number, targets in self._targets:
+        for number, targets in self._by_number():
             if start < len(targets) and len(found) < most:
                 some = targets[start : start + most - len(found)]
                 found += [(b"" if self.portal else label_of(it), number) for it in some]

@@ -51,8 +51,8 @@ class TreeCache:
         exists = below[0] in self.namespaces if len(below) == 2 else bool(self.namespaces)
         return () if exists else None
 
-    def match(self, below: Labels, look: Callable[[], None]) -> list[Found]:
-        """Return what is at a name with wildcards; `look` is called for each name looked at.
+    def match(self, below: Labels, look: Callable[[int], None]) -> list[Found]:
+        """Return what is at a name with wildcards; see `backend.Backend` for `look`.
 
         `*` stands for every name that does not begin with `_`; as the first label it means the
         records right below the rest: in a namespace those are ExternalNames, in a Service all.
@@ -66,16 +66,19 @@ class TreeCache:
                 found.append(records)
         return found
 
-    def _services(self, below: Labels, look: Callable[[], None]) -> Iterator[ServiceNames]:
+    def _services(self, below: Labels, look: Callable[[int], None]) -> Iterator[ServiceNames]:
         service, namespace = below[-3], below[-2]
-        services = self.namespaces.values() if namespace == WILDCARD else [self.namespaces.get(namespace, {})]
-        for of_one in services:
-            look()
+        wanted = (
+            list(self.namespaces.values()) if namespace == WILDCARD else [self.namespaces.get(namespace, {})]
+        )
+        look(len(wanted) + (sum(map(len, wanted)) if service == WILDCARD else 0))
+        for services in wanted:
+            look(0)
             if service != WILDCARD:
-                if (names := of_one.get(service)) is not None:
+                if (names := services.get(service)) is not None:
                     yield names
                 continue
-            for names in of_one.values():
-                look()
+            for names in services.values():
+                look(0)
                 if len(below) > 3 or isinstance(names, ExternalNames):
                     yield names

@@ -23,7 +23,7 @@ def slice_of(number: int, first: int = 0, *, named: bool = True) -> EndpointSlic
 
 def test_name_of_one_endpoint_does_not_hash_any_address_where_they_have_hostnames(monkeypatch):
     hashed: list[bytes] = []
-    monkeypatch.setattr(endpoints, "address_hash", hashed.append)
+    monkeypatch.setattr(endpoints, "address_hashes", hashed.extend)
     known = Endpoints(AT, tuple(slice_of(number) for number in range(5)))
     assert [it.hostname for it in known.at(b"h-3-7")] == ["h-3-7"]
     assert not known.at(b"nothing")

@@ -39,14 +39,14 @@ def tree():
 
 def looked(tree: TreeCache, name: str) -> tuple[list[str], int]:
     """Return addresses and aliases at a wildcard, and how many names were looked at."""
-    looks: list[None] = []
+    looks: list[int] = []
     found: list[str] = []
-    for records in tree.match(tuple(name.encode().split(b".")), lambda: looks.append(None)):
+    for records in tree.match(tuple(name.encode().split(b".")), looks.append):
         if isinstance(records, Alias):
             found.append(b".".join(records.target).decode())
         else:
             found += [address.hex(".") for address in records.addresses(4)]
-    return sorted(found), len(looks)
+    return sorted(found), sum(looks)
 
 
 def shown(tree: TreeCache, ttl: int = 30):
