@@ -1,7 +1,8 @@
 """The ready endpoints of a headless Service, looked up in the ways that questions need.
 
 In: its slices.  Out: records.  Each index is made when the first question needs it, so that no
-question makes all of them: for 10,000 endpoints each takes 1 to 4 ms.
+question makes all of them: for 10,000 endpoints each takes 1 to 4 ms, and the first look for a hashed
+label, which needs three of them, 6.6 ms.
 """
 
 from collections.abc import Iterable, Sequence
