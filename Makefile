@@ -12,7 +12,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 $(VENV): pyproject.toml
 	@tools/need python3:python3 ensurepip:python3-venv

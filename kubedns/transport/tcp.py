@@ -1,7 +1,7 @@
 """The DNS server over TCP: its listeners and the limits that all connections share.
 
 In: connections.  Out: their messages handed to a responder, its replies sent back.  Source: RFC 7766.
-Connections take turns: in one turn of the event loop a bounded number of messages is answered,
+Connections take turns: in one turn of the event loop messages are answered for a bounded time,
 however many connections there are, so that UDP and the rest of the process get their share.
 A connection is idle from its last whole message or reply on; octets of an unfinished message do
 not count, so sending them slowly gains nothing.  At the limit the longest idle one makes room.
@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Collection
+from time import perf_counter
 from typing import Final
 
 from kubedns.shared.files import share_of_open_files
@@ -19,6 +20,8 @@ from kubedns.shared.reply import Observer, Responder
 from kubedns.transport.tcp_connection import TcpConnection
 
 _MESSAGES_PER_TURN: Final = 32
+_LONGEST_TURN: Final = 0.001
+"""Seconds of one turn, as over UDP; the connections that wait share them evenly."""
 _MESSAGES_PER_CONNECTION: Final = 8
 _READ_OCTETS: Final = 16 * 1024
 _MOST_HEAVY: Final = 100
@@ -163,12 +166,15 @@ class TcpServer:
 
     def _turn(self) -> None:
         self._turn_is_due = False
-        left = _MESSAGES_PER_TURN
+        left, now = _MESSAGES_PER_TURN, perf_counter()
+        until = now + _LONGEST_TURN
         try:
-            while self._queue and left > 0:
+            while self._queue and left > 0 and now < until:
                 connection = self._queue.popleft()
                 self._queued.discard(connection)
-                left -= connection.answer(min(left, _MESSAGES_PER_CONNECTION))
+                share = (until - now) / (len(self._queue) + 1)
+                left -= connection.answer(min(left, _MESSAGES_PER_CONNECTION), now + share)
+                now = perf_counter()
         finally:
             self._schedule_turn()
 

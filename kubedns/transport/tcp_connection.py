@@ -7,6 +7,7 @@ ahead of its replies.
 """
 
 import asyncio
+from time import perf_counter
 from typing import Final, Protocol, cast
 
 from kubedns.shared.reply import Observer, Peer, Reply, Responder
@@ -112,12 +113,17 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._stalled = False
         self._go_on()
 
-    def answer(self, most: int) -> int:
-        """Answer at most so many of the messages that are here; return how many were taken."""
+    def answer(self, most: int, until: float) -> int:
+        """Answer one message, and more until a moment of `perf_counter`, at most so many; return how many."""
         taken, offset = 0, 0
         out = bytearray()
         try:
-            while taken < most and len(out) < _UNSENT_HIGH and self._may_answer(offset):
+            while (
+                taken < most
+                and (not taken or perf_counter() < until)
+                and len(out) < _UNSENT_HIGH
+                and self._may_answer(offset)
+            ):
                 begin = offset + _LENGTH_OCTETS
                 offset = begin + int.from_bytes(self._received[offset:begin])
                 taken += 1
