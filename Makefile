@@ -43,6 +43,10 @@ test: setup ## the tests, with a real dnsmasq and dig, and kubectl where there i
 	$(PYTHON) -m pytest -q $(SIDE_BY_SIDE) --ignore tests/e2e/pod --ignore tests/monitoring \
 	    --ignore tests/release $(TESTS)
 
+.PHONY: unit
+unit: setup ## the tests of the pure rooms, in seconds
+	$(PYTHON) -m pytest -q tests/unit/dns tests/unit/zone tests/unit/skydns tests/unit/telemetry
+
 .PHONY: monitoring
 monitoring: setup ## alerts, dashboard and scraping against a real Prometheus
 	@tools/need prometheus:prometheus promtool:prometheus dnsmasq:dnsmasq-base
