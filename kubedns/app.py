@@ -34,6 +34,7 @@ from kubedns.process.filelimit import allow_many_files
 from kubedns.process.garbage import GarbageKeeper, defer_full_collections
 from kubedns.shared.config import Config
 from kubedns.shared.flags import UsageError
+from kubedns.shared.hosts import hosts_table
 from kubedns.shared.listeners import PortBusyError
 from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.reply import Observer
@@ -77,10 +78,10 @@ class KubeDns:
         self._counters = ServerCounters()
         self._zone = ClusterZone(options.domain, options.ttl)
         self._own = [(options.dns_bind_address, options.dns_port)]
-        self._forwarder = Forwarder(self._counters.systems, own=self._own)
+        self._forwarder = Forwarder(self._counters.systems, domain=options.domain, own=self._own)
         policy = Policy(options.ttl, options.negative_ttl, options.wildcards, options.wildcard_names)
-        answers = ZoneAnswers(self._zone, policy)
-        self._server = Server(self._zone, answers, self._forwarder, self._counters)
+        self._answers = ZoneAnswers(self._zone, policy)
+        self._server = Server(self._zone, self._answers, self._forwarder, self._counters)
         self._udp = UdpServer(self._server.respond, self._counters.note_batch)
         self._tcp = TcpServer(self._server.respond_tcp)
         always = options.verbosity >= _LOGS_QUERIES
@@ -90,10 +91,11 @@ class KubeDns:
         credentials = load_credentials(options.kubeconfig, options.master_url, os.environ)
         self._api_server = credentials.server
         self._cluster = ClusterWatch(credentials, self._zone.services, self._zone.slices)
+        self._stub_servers = StubServers(self._zone, self._forwarder.resolve)
         self._applier = SettingsApplier(
             self._zone,
             self._forwarder,
-            StubServers(self._zone, self._forwarder.resolve),
+            self._stub_servers,
             self._cluster.api,
             options.config_period,
         )
@@ -175,6 +177,11 @@ class KubeDns:
     def _know_own(self, port: int) -> None:
         """Let the forwarder know which upstream would be this server itself."""
         self._own[:] = [(self._options.dns_bind_address, port)]
+        if self._options.cache_server is not None:
+            try:
+                self._forwarder.use_cache(self._options.cache_server)
+            except ValueError as error:
+                raise StartError(f"--cache-server: {error}") from error
         self._settings.start()
 
     async def _serve(self, stack: AsyncExitStack, app: web.Application, port: int, purpose: str) -> None:
@@ -218,6 +225,8 @@ class KubeDns:
     # Settings.
 
     def _apply(self, effective: Config) -> None:
+        """Put settings into force: the names of `hosts` at once, then who answers for the others."""
+        self._answers.hosts = self._stub_servers.hosts = hosts_table(effective.hosts)
         self._applier.apply(effective)
         self._query_log.configure(effective.log_queries)
 

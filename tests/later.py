@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from kubedns.dns.query import Query, parse_query
+from kubedns.dns.records import Said
 from kubedns.shared.reply import Awaited, Reply, Responder
+from kubedns.upstream.forward import Forwarder
 
 
 def awaiting(respond: Callable[[bytes, bool], Any]) -> Responder:
@@ -29,6 +32,26 @@ class Mailbox:
 
     def address(self, peer: Any) -> tuple[str, int]:
         return self.client
+
+
+async def passed_on(query: Query, said: Said, tcp: bool) -> bytes | None:
+    """Find nothing in a reply that is ours."""
+    return None
+
+
+async def forwarded(
+    forwarder: Forwarder,
+    wire: bytes,
+    *,
+    tcp: bool = False,
+    client: tuple[str, int] = ("192.0.2.200", 40000),
+) -> bytes:
+    """Return the forwarder's reply to a query in wire form."""
+    query = parse_query(wire)
+    assert isinstance(query, Query)
+    reply = await settled(forwarder.forward(query, tcp=tcp, revise=passed_on), client)
+    assert reply is not None
+    return reply
 
 
 async def settled(reply: Reply, client: tuple[str, int] = ("192.0.2.200", 40000)) -> bytes | None:

@@ -62,6 +62,7 @@ class Options:
     config_map_namespace: str
     nameservers: tuple[ServerAddress, ...]
     federations: Mapping[str, str]
+    cache_server: ServerAddress | None
     initial_sync_timeout: float
     ttl: int
     negative_ttl: int
@@ -95,6 +96,10 @@ def _http_address(text: str) -> str:
 def _nameservers(text: str) -> tuple[ServerAddress, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     return tuple(dict.fromkeys(parse_server(word, hostnames=False) for word in words))
+
+
+def _cache_server(text: str) -> ServerAddress | None:
+    return parse_server(text, hostnames=False) if text else None
 
 
 FLAGS: Final[tuple[Flag, ...]] = (
@@ -157,6 +162,15 @@ FLAGS: Final[tuple[Flag, ...]] = (
         "Federations, name=domain, comma-separated. Deprecated: use the "
         "key federations. Not together with --config-dir or --config-map.",
         "LIST",
+        "",
+    ),
+    Flag(
+        "cache-server",
+        _cache_server,
+        None,
+        "Caching name server, ip[:port] or [v6]:port, such as the pod's dnsmasq, that is asked for names "
+        "elsewhere; those of the configuration are asked while it is away.",
+        "SERVER",
         "",
     ),
     flag_duration(
@@ -244,6 +258,7 @@ def from_argv(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         config_map_namespace=values["config-map-namespace"],
         nameservers=values["nameservers"],
         federations=values["federations"],
+        cache_server=values["cache-server"],
         initial_sync_timeout=values["initial-sync-timeout"],
         ttl=values["ttl"],
         negative_ttl=values["negative-ttl"],

@@ -10,7 +10,7 @@ from typing import Final
 
 from kubedns.dns import numbers
 from kubedns.dns.labels import MalformedMessage, NameReader
-from kubedns.dns.message import Record, rcode, sections
+from kubedns.dns.message import Record, flags, rcode, sections
 from kubedns.dns.names import Labels, to_wire
 
 _NAMES_IN_RDATA: Final = {
@@ -57,6 +57,28 @@ class Resolution:
 
 
 UNRESOLVED: Final = Resolution(numbers.SERVFAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """All that a reply says: its records of class IN by section, in order, without the OPT record."""
+
+    rcode: int
+    authoritative: bool
+    answer: tuple[UpstreamRecord, ...]
+    authority: tuple[UpstreamRecord, ...]
+    additional: tuple[UpstreamRecord, ...]
+
+
+def read_reply(reply: bytes, start: int) -> Said:
+    """Return what a reply says, whose question ends at `start`; raises MalformedMessage."""
+    reader = _Reader(reply)
+    answer, authority, additional = (
+        tuple(reader.record(record) for record in section if record.rclass == numbers.IN)
+        for section in sections(reply, start)
+    )
+    additional = tuple(record for record in additional if record.rtype != numbers.OPT)
+    return Said(rcode(reply), bool(flags(reply) & numbers.AA), answer, authority, additional)
 
 
 def resolution(reply: bytes, start: int) -> Resolution:

@@ -5,10 +5,37 @@ written, comments and blank lines left out.  The order stays: the first line tha
 address gives its reverse name.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 
-from kubedns.dns.names import parse_name, quoted
+from kubedns.dns.names import Labels, pack_address, parse_domain, parse_name, quoted
 from kubedns.shared.servers import ends_in_a_number
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The lines as a table: packed addresses by name, in order, and the name of each address.
+
+    An address that several lines name has the first name of the first.
+    """
+
+    addresses: Mapping[Labels, tuple[bytes, ...]] = field(default_factory=dict)
+    names: Mapping[bytes, Labels] = field(default_factory=dict)
+
+
+def hosts_table(lines: str) -> Hosts:
+    """Return the table of lines in canonical form."""
+    addresses: dict[Labels, dict[bytes, None]] = {}
+    names: dict[bytes, Labels] = {}
+    for line in lines.splitlines():
+        address, *words = line.split()
+        packed = pack_address(address)
+        for word in words:
+            name = parse_domain(word, underscores=True)
+            addresses.setdefault(name, {})[packed] = None
+            names.setdefault(packed, name)
+    return Hosts({name: tuple(found) for name, found in addresses.items()}, names)
 
 
 def parse_hosts(text: str, apex: str, faults: list[str]) -> str:

@@ -14,17 +14,21 @@ from typing import Final, TypeVar
 
 from kubedns.backend import Alias, Backend, BackendError, Found, Records, TooWideError
 from kubedns.dns import numbers
-from kubedns.dns.names import Labels, to_text, to_wire
-from kubedns.dns.records import Resolution, UpstreamRecord
+from kubedns.dns.names import Labels, address_of_reverse, to_text, to_wire
+from kubedns.dns.records import Resolution, Said, UpstreamRecord
+from kubedns.shared.hosts import Hosts
 from kubedns.skydns.budget import Budget
 from kubedns.skydns.chain import Chain, alias_of, lower
 from kubedns.skydns.response import Answer
 from kubedns.skydns.rrset import RRset, name_rrset, soa_rrset, srv_rdata, txt_rrset
 
 _log = logging.getLogger(__name__)
+_RESOLVER_ARPA: Final = (b"resolver", b"arpa")
 DNS_SCHEMA_VERSION: Final = b"1.1.0"
 """Of the DNS-Based Service Discovery specification; the TXT record at dns-version."""
 SOA_TTL: Final = 3600
+_MOST_COMPLAINTS: Final = 100
+"""Names with broken chains that are logged."""
 _RECORD_OCTETS: Final = 12
 """Of a record whose owner is a pointer, before its data."""
 _SRV_OCTETS: Final = 6
@@ -44,13 +48,18 @@ class Policy:
 
 
 class ZoneAnswers:
-    """Answers for one zone.  `serial` is the SOA's, set from outside as time passes."""
+    """Answers for one zone, and for the names of the key `hosts`, which go before every other server's.
+
+    `serial` is the SOA's, set from outside as time passes, `hosts` the table in force.
+    """
 
     def __init__(self, backend: Backend, policy: Policy) -> None:
         self._backend = backend
         self._policy = policy
         self._zone = backend.domain
         self.serial = 0
+        self.hosts = Hosts()
+        self._long_chains: set[Labels] = set()
 
     @property
     def ttl(self) -> int:
@@ -62,8 +71,41 @@ class ZoneAnswers:
         return name[-len(self._zone) :] == self._zone
 
     def has(self, name: Labels) -> bool:
-        """Whether a lower-case name is answered here: in the cluster domain, or a reverse name of ours."""
-        return self.owns(name) or self._backend.reverse_record(name) is not None
+        """Whether a lower-case name is answered here: of the cluster, a reverse name of ours, or of `hosts`."""
+        return (
+            self.owns(name) or self._backend.reverse_record(name) is not None or name in self.hosts.addresses
+        )
+
+    def outside(self, name: Labels, qtype: int) -> Answer | None:
+        """Answer a question for a name elsewhere that is not to be forwarded; None for all others.
+
+        A name of `hosts` has no other types than those of its addresses, and an address of its lines
+        the name there.  `resolver.arpa` is of no other server's concern (RFC 9462 6.1).
+        """
+        if name in self.hosts.addresses:
+            return self._of_hosts(name, qtype)
+        if name[-1:] != _RESOLVER_ARPA[-1:]:
+            return None
+        if name[-2:] == _RESOLVER_ARPA:
+            return self._nodata(name)
+        owner = self.hosts.names.get(address_of_reverse(name) or b"")
+        if owner is None:
+            return None
+        if qtype != numbers.PTR:
+            return self._nodata(name)
+        return Answer(answer=[name_rrset(name, numbers.PTR, self._policy.ttl, (owner,))])
+
+    def _of_hosts(self, name: Labels, qtype: int) -> Answer:
+        size = numbers.ADDRESS_OCTETS.get(qtype)
+        addresses = tuple(address for address in self.hosts.addresses[name] if len(address) == size)
+        if not addresses:
+            return self._nodata(name)
+        return Answer(
+            answer=[RRset(name, qtype, self._policy.ttl, tuple((address,) for address in addresses))]
+        )
+
+    def _nodata(self, name: Labels) -> Answer:
+        return Answer(authority=[self._soa(name, self._policy.negative_ttl)])
 
     def resolve(self, name: Labels, qtype: int, limit: int = numbers.LARGEST_MESSAGE) -> Answer | Chain:
         """Answer a question for a name of the zone, in a message of at most `limit` octets.
@@ -79,9 +121,8 @@ class ZoneAnswers:
         """Take a chain further, whose target is answered here."""
         while True:
             if not self.owns(chain.target):
-                return self._complete(
-                    chain, self.reverse(chain.target, chain.qtype) or self.negative(numbers.NXDOMAIN)
-                )
+                known = self.reverse(chain.target, chain.qtype) or self.outside(chain.target, chain.qtype)
+                return self._complete(chain, known or self.negative(numbers.NXDOMAIN))
             try:
                 found = self._at(chain)
             except BackendError as error:
@@ -91,7 +132,7 @@ class ZoneAnswers:
                 return self._complete(chain, found)
             self._step(chain, found)
             if chain.broken():
-                return Answer(numbers.SERVFAIL)
+                return self._broken(chain)
             if not self.has(chain.target):
                 return chain
 
@@ -113,13 +154,17 @@ class ZoneAnswers:
         """
         asked = chain.target
         records = [record for record in said.records if record.rtype in (numbers.CNAME, chain.qtype)]
-        while (alias := alias_of(chain.target, records)) is not None and chain.qtype != numbers.CNAME:
+        while chain.qtype != numbers.CNAME and not self.has(chain.target):
+            if (alias := alias_of(chain.target, records)) is None:
+                break
             target = lower(alias.target)
             chain.seen.add(chain.target)
             chain.links.append(self._upstream_rrset(alias.owner, numbers.CNAME, [alias.record]))
             chain.target = target
             if chain.broken():
-                return Answer(numbers.SERVFAIL)
+                return self._broken(chain)
+        if self.has(chain.target):
+            return chain
         own = [
             record
             for record in records
@@ -131,7 +176,7 @@ class ZoneAnswers:
         if size is not None and any(len(record.rdata) != size for record in own):
             return self.unresolved(chain)
         silent = said.rcode == numbers.NOERROR and not own and said.soa is None
-        if self.has(chain.target) or (silent and chain.target != asked):
+        if silent and chain.target != asked:
             return chain
         found = Answer(said.rcode if said.rcode in (numbers.NOERROR, numbers.NXDOMAIN) else numbers.SERVFAIL)
         if own:
@@ -139,6 +184,42 @@ class ZoneAnswers:
         elif said.soa is not None and found.rcode != numbers.SERVFAIL:
             found.authority = [self._upstream_rrset(said.soa.owner, numbers.SOA, [said.soa])]
         return self._complete(chain, found)
+
+    def revise(self, name: Labels, qtype: int, said: Said, limit: int) -> Answer | Chain | None:
+        """Take out of an upstream's reply what is not its to say; None where there is no such thing.
+
+        No record of the cluster domain, of a reverse name of ours or of `hosts` is taken from another
+        server.  An alias that leads there comes back as a Chain, to be completed from our own.
+        """
+        sections = (said.answer, said.authority, said.additional)
+        honest = [[r for r in section if not self.has(lower(r.owner))] for section in sections]
+        target, seen = name, set[Labels]()
+        while qtype != numbers.CNAME and target not in seen and not self.has(target):
+            seen.add(target)
+            if (alias := alias_of(target, honest[0])) is None:
+                break
+            target = lower(alias.target)
+        if target != name and self.has(target):
+            return self.absorb(Chain(qtype, name, limit), Resolution(numbers.NOERROR, tuple(honest[0])))
+        if sum(map(len, honest)) == sum(map(len, sections)):
+            return None
+        answer, authority, additional = (
+            [RRset(record.owner, record.rtype, record.ttl, ((record.rdata,),)) for record in section]
+            for section in honest
+        )
+        return Answer(said.rcode, said.authoritative, answer, authority, additional)
+
+    def _broken(self, chain: Chain) -> Answer:
+        """Give up an alias that is too long or turns back; said once for each of the first names."""
+        first = chain.links[0].owner
+        if first not in self._long_chains and len(self._long_chains) < _MOST_COMPLAINTS:
+            self._long_chains.add(first)
+            _log.warning(
+                "%s: its aliases turn back or are more than %d; SERVFAIL",
+                to_text(first),
+                len(chain.links) - 1,
+            )
+        return Answer(numbers.SERVFAIL)
 
     def unresolved(self, chain: Chain) -> Answer:
         """Return SERVFAIL with the aliases that were followed."""
@@ -158,6 +239,7 @@ class ZoneAnswers:
         chain.seen.add(chain.target)
         chain.links.append(name_rrset(chain.target, numbers.CNAME, self._policy.ttl, (target,)))
         chain.target = target
+        chain.steps += 1
 
     def _at(self, chain: Chain) -> Answer | Labels:
         """Return what is at the target of a chain, a name of the zone, or the target of the alias there.

@@ -10,22 +10,29 @@ from kubedns.dns.names import Labels
 from kubedns.dns.records import UpstreamRecord
 from kubedns.skydns.rrset import RRset
 
-MOST_LINKS: Final = 8
+MOST_STEPS: Final = 8
+"""Aliases of our own: more of them are a fault, or a loop in the making."""
+MOST_LINKS: Final = 32
+"""All aliases: clouds have chains of eight and more behind one name."""
 
 
 @dataclass(slots=True)
 class Chain:
-    """An alias followed so far: the CNAME records, the name that it leads to now, the names seen."""
+    """An alias followed so far: the CNAME records, the name that it leads to now, the names seen.
+
+    `steps` counts the links that are our own.
+    """
 
     qtype: int
     target: Labels
     limit: int = numbers.LARGEST_MESSAGE
     links: list[RRset] = field(default_factory=list)
     seen: set[Labels] = field(default_factory=set)
+    steps: int = 0
 
     def broken(self) -> bool:
         """Whether it turns back on itself or is too long."""
-        return self.target in self.seen or len(self.links) > MOST_LINKS
+        return self.target in self.seen or self.steps > MOST_STEPS or len(self.links) > MOST_LINKS
 
 
 @dataclass(frozen=True, slots=True)

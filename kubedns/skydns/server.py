@@ -6,9 +6,9 @@ made from the names of one Service it leaves there for the fast path.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from kubedns.backend import Backend
 from kubedns.dns import numbers
@@ -16,8 +16,8 @@ from kubedns.dns.error_reply import rejection
 from kubedns.dns.names import IN_ADDR_ARPA, IP6_ARPA, Labels
 from kubedns.dns.packed import Packed
 from kubedns.dns.query import Query, Rejected, parse_query
-from kubedns.dns.records import Resolution
-from kubedns.shared.reply import Awaited, Reply
+from kubedns.dns.records import Resolution, Said
+from kubedns.shared.reply import Awaited, Later, Reply
 from kubedns.skydns.answers import ZoneAnswers
 from kubedns.skydns.chain import Chain
 from kubedns.skydns.chaos import chaos_text
@@ -32,13 +32,17 @@ _LONGEST_CHAIN_SECONDS: Final = 2.0
 """How long a client waits for an alias that leads out of the zone, as for any forwarded question."""
 
 
+Revise = Callable[[Query, Said, bool], Awaitable[bytes | None]]
+
+
 class Forwarder(Protocol):
     """Who answers for names that are not ours."""
 
-    def forward(
-        self, query: bytes, labels: Labels, *, tcp: bool, limit: int
-    ) -> Coroutine[Any, Any, bytes | None]:
-        """Return the reply to a client's query, at most `limit` octets."""
+    def forward(self, query: Query, *, tcp: bool, revise: Revise) -> Later:
+        """Return the reply to a client's query.
+
+        `revise` is shown each reply that mentions what may be ours, and returns another in its place.
+        """
 
     async def resolve(self, labels: Labels, qtype: int) -> Resolution:
         """Return what upstreams say of a name that an alias leads to."""
@@ -109,12 +113,24 @@ class Server:
         if self._answers.owns(query.labels):
             return self._own(query, tcp)
         if query.labels[-2:] in (IN_ADDR_ARPA, IP6_ARPA):
-            return self._reverse(message, query, tcp)
-        return self._forward(message, query, tcp)
+            return self._reverse(query, tcp)
+        return self._forward(query, tcp)
 
-    def _forward(self, message: bytes, query: Query, tcp: bool) -> Reply:
-        forwarded = self._forwarder.forward(message, query.labels, tcp=tcp, limit=query.limit(tcp))
-        return Awaited(forwarded, name="forwarded question")
+    def _forward(self, query: Query, tcp: bool) -> Reply:
+        answer = self._answers.outside(query.labels, query.qtype)
+        if answer is not None:
+            return self._finish(query, pack(query, answer), self._auth, tcp)
+        return self._forwarder.forward(query, tcp=tcp, revise=self._revise)
+
+    async def _revise(self, query: Query, said: Said, tcp: bool) -> bytes | None:
+        """Return the reply in place of an upstream's that speaks of names of ours, None where it does not."""
+        revised = self._answers.revise(query.labels, query.qtype, said, query.limit(tcp))
+        if isinstance(revised, Chain):
+            if not self._has_synced():
+                revised = self._answers.unresolved(revised)
+            else:
+                return await self._follow(query, revised, tcp)
+        return None if revised is None else pack(query, revised).message(query, query.limit(tcp))[0]
 
     def _has_synced(self) -> bool:
         self._synced = self._synced or self._backend.has_synced()
@@ -156,13 +172,13 @@ class Server:
                 answer = self._answers.absorb(answer, said)
         return answer
 
-    def _reverse(self, message: bytes, query: Query, tcp: bool) -> Reply:
+    def _reverse(self, query: Query, tcp: bool) -> Reply:
         system = self._counters.systems["reverse"]
         if not self._has_synced():
             return self._refuse(query, system, tcp)
         answer = self._answers.reverse(query.labels, query.qtype)
         if answer is None:
-            return self._forward(message, query, tcp)
+            return self._forward(query, tcp)
         return self._finish(query, pack(query, answer), system, tcp)
 
     def _refuse(self, query: Query, system: SystemCounters, tcp: bool) -> bytes:

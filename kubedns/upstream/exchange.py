@@ -26,8 +26,12 @@ _MOST_OPEN: Final = 3
 class Exchange:
     """A question under way at one or more servers."""
 
-    def __init__(self, query: bytes, end: int, *, tcp: bool) -> None:
-        """Take a query whose question ends at `end`; it goes over UDP unless `tcp` (RFC 5625 4.4.1)."""
+    def __init__(self, query: bytes, end: int, *, tcp: bool, spent: float = 0.0) -> None:
+        """Take a query whose question ends at `end`; it goes over UDP unless `tcp` (RFC 5625 4.4.1).
+
+        `spent` are seconds that the client has waited already.
+        """
+        self._budget = BUDGET_SECONDS - spent
         self._query = query
         self._end = end
         self._tcp = tcp
@@ -41,7 +45,7 @@ class Exchange:
         The reply bears a random ID.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + BUDGET_SECONDS
+        deadline = loop.time() + self._budget
         shares = len(order) if self._tcp or not order else max(len(order), _FEWEST_SHARES)
         try:
             for turn, upstream in enumerate(islice(cycle(order), shares)):

@@ -1,8 +1,8 @@
 """Names that this server does not own are asked of upstream name servers.
 
 In: a client's query.  Out: the upstream's reply under the client's ID and with the client's
-spelling of the question, otherwise unchanged (RFC 5625), or cut to what the client can take.
-Invariants: a client has its reply within 2 s; questions in flight that are equal after the ID, over
+spelling of the question, EDNS hop by hop, or cut to what the client can take.
+Invariants: a client has its reply within 2 s; questions in flight that are equal as they go out, over
 the same transport, share one exchange; what is in flight is bounded; no reply, however made,
 raises.  Source: ServeDNSForward of SkyDNS.
 
@@ -11,21 +11,35 @@ it passes a truncated reply on without asking over TCP.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
 from kubedns.dns import message as upstream
 from kubedns.dns import numbers
 from kubedns.dns.error_reply import opt, rejection
+from kubedns.dns.labels import MalformedMessage
 from kubedns.dns.names import Labels, to_wire
-from kubedns.dns.query import Edns, Query, Rejected, parse_query
-from kubedns.dns.records import UNRESOLVED, Resolution, resolution
+from kubedns.dns.query import Edns, Query, Rejected
+from kubedns.dns.records import UNRESOLVED, Resolution, Said, read_reply, resolution
 from kubedns.shared.files import share_of_open_files
+from kubedns.shared.reply import Awaited, Later, Peer, Sink
 from kubedns.shared.servers import ServerAddress
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.telemetry.counters import Outcome, SystemCounters
-from kubedns.upstream.exchange import Exchange
-from kubedns.upstream.servers import Endpoint, Routes, Upstream, in_order, make_upstreams, stub_setting
+from kubedns.upstream.cacheserver import CacheServer
+from kubedns.upstream.exchange import BUDGET_SECONDS, Exchange
+from kubedns.upstream.hop import for_client, outgoing, refuses_edns
+from kubedns.upstream.servers import (
+    FEWEST_LABELS,
+    Endpoint,
+    Routes,
+    Upstream,
+    in_order,
+    is_same,
+    make_upstreams,
+    stub_setting,
+)
 
 MOST_IN_FLIGHT: Final = 1000
 """Questions that may wait for an upstream, unless the process may open few files."""
@@ -39,6 +53,10 @@ _OUTCOMES: Final = {
 }
 
 
+_ARPA: Final = b"\4arpa"
+_Key = tuple[bool, bool, bytes]
+"""Over TCP, through the cache server, and the message as it goes out without its ID."""
+Revise = Callable[[Query, Said, bool], Awaitable[bytes | None]]
 _WAITERS_PER_QUESTION: Final = 4
 """Clients that may wait for each place, as many can wait for the same answer."""
 
@@ -53,21 +71,25 @@ class Forwarder:
         self,
         counters: Mapping[str, SystemCounters],
         *,
+        domain: Labels,
         own: Sequence[Endpoint] = (),
         most_in_flight: int | None = None,
     ) -> None:
         """Begin without any upstream.
 
-        `counters` are those of the systems `recursive` and `stub`; `own` are the addresses and ports
-        that this server listens on, read by `configure`.
+        `counters` are those of the systems `recursive` and `stub`; `domain` is the cluster domain, of
+        which no other server may speak; `own` are the addresses and ports that this server listens on,
+        read by `configure`.
         """
+        self.cache: CacheServer | None = None
+        self._mark = bytes((len(domain[0]),)) + domain[0]
         self.overloads = 0
         self._counters = counters
         self._own = own
         self._most_in_flight = most_in_flight or share_of_open_files(MOST_IN_FLIGHT, _FILES_PER_QUESTION)
         self._known: dict[ServerAddress, Upstream] = {}
         self._routes = Routes()
-        self._in_flight: dict[tuple[bool, bytes], asyncio.Task[bytes | None]] = {}
+        self._in_flight: dict[_Key, asyncio.Task[bytes | None]] = {}
         self._exchanges: set[asyncio.Task[bytes | None]] = set()
         self._waiting = 0
 
@@ -97,31 +119,59 @@ class Forwarder:
         """Return each server in force with the domain that it is asked for, `.` for all other names."""
         return self._routes.targets()
 
-    async def forward(
-        self, query: bytes, labels: Labels, *, tcp: bool, limit: int = numbers.LARGEST_MESSAGE
-    ) -> bytes | None:
-        """Return the reply to a client's query, at most `limit` octets of it.
+    def use_cache(self, server: ServerAddress) -> None:
+        """Ask one server for names elsewhere before those of the configuration; called once, at the start.
 
-        `labels` are those of the question, in lower case.  SERVFAIL where no upstream replies in
-        time, none is configured, the name is too short to be forwarded, or too much is in flight.
-        None when the query has no single well-formed question.
+        Raises ValueError for an address that cannot be asked, or that is this server's own.
         """
-        end = upstream.question_end(query)
-        if end is None:
-            return None
+        if any(is_same(server, endpoint) for endpoint in self._own):
+            raise ValueError(f"{server} is this server itself")
+        self.cache = CacheServer(Upstream(server))
+
+    def forward(self, query: Query, *, tcp: bool, revise: Revise) -> Later:
+        """Return the reply to a client's query.
+
+        SERVFAIL where no upstream replies in time, none is configured, the name is too short to be
+        forwarded, or too much is in flight.  `revise` is shown each reply that mentions what may be ours.
+        """
+        return _Forwarded(partial(self._reply_to, query, tcp, revise))
+
+    async def _reply_to(self, query: Query, tcp: bool, revise: Revise, client: tuple[str, int]) -> bytes:
+        end = numbers.HEADER_SIZE + len(query.question)
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        system, servers = self._routes.route(labels)
-        found = await self._ask(query, end, servers, tcp=tcp)
+        system, servers = self._routes.route(query.labels)
+        cache = self._cache_for(query, client)
+        found = await self._ask(outgoing(query), end, servers, cache=cache, tcp=tcp)
+        if found is not None and query.edns is not None and refuses_edns(found, end):
+            found = await self._ask(outgoing(query, edns=False), end, servers, cache=cache, tcp=tcp)
+        reply = None
         if found is None:
             reply = _error(query, numbers.SERVFAIL)
         elif not upstream.has_question(found):
             reply = _error(query, upstream.rcode(found))
-        else:
-            reply = upstream.cut(upstream.reply_for(query, end, found), end, limit)
-        if reply is not None:
-            _count(self._counters[system], reply, loop.time() - begun)
+        elif self._may_be_ours(found):
+            try:
+                reply = await revise(query, read_reply(found, end), tcp)
+            except MalformedMessage:
+                reply = _error(query, numbers.SERVFAIL)
+        if reply is None and found is not None:
+            reply = for_client(query, found, tcp)
+        assert reply is not None
+        _count(self._counters[system], reply, loop.time() - begun)
         return reply
+
+    def _cache_for(self, query: Query, client: tuple[str, int]) -> CacheServer | None:
+        """Return the cache server where it is to be asked: for no reverse name, and not for itself."""
+        cache = self.cache
+        if cache is None or cache.is_client(client) or query.labels[-1:] == (b"arpa",):
+            return None
+        return cache
+
+    def _may_be_ours(self, reply: bytes) -> bool:
+        """Whether a reply may speak of a name of ours: a label is never cut, however names are compressed."""
+        lower = reply.lower()
+        return self._mark in lower or _ARPA in lower
 
     async def resolve(self, labels: Labels, qtype: int) -> Resolution:
         """Return what the upstreams say of a name and type; for the targets of CNAME records.
@@ -132,13 +182,17 @@ class Forwarder:
         if not 0 < len(name) <= numbers.LONGEST_NAME:
             return UNRESOLVED
         _, servers = self._routes.route(labels)
+        if not servers and len(labels) < FEWEST_LABELS and self.cache is None:
+            return Resolution(numbers.NXDOMAIN)  # a host name without a domain: no server knows it
         question = name + qtype.to_bytes(2) + _IN_CLASS
         end = numbers.HEADER_SIZE + len(question)
         plain = b"\0\0\1\0\0\1\0\0\0\0\0\0" + question
         extended = plain[:11] + b"\1" + question + opt(Edns(numbers.LARGEST_UDP_PAYLOAD, do=False))
-        reply = await self._ask(extended, end, servers, tcp=False)
+        reply = await self._ask(extended, end, servers, tcp=False, cache=self.cache)
         if reply is not None and upstream.rcode(reply) in (numbers.FORMERR, numbers.NOTIMP):
-            reply = await self._ask(plain, end, servers, tcp=False)  # RFC 6891 7: it knows no EDNS
+            reply = await self._ask(
+                plain, end, servers, tcp=False, cache=self.cache
+            )  # RFC 6891 7: it knows no EDNS
         if reply is None or upstream.is_truncated(reply):
             return UNRESOLVED
         if not upstream.has_question(reply):
@@ -148,20 +202,31 @@ class Forwarder:
     async def close(self) -> None:
         """End all exchanges; whoever waits for one is cancelled."""
         await cancel(*self._exchanges)
+        if self.cache is not None:
+            await self.cache.close()
         for server in self._known.values():
             server.streams.close()
 
-    async def _ask(self, query: bytes, end: int, upstreams: Sequence[Upstream], *, tcp: bool) -> bytes | None:
-        if not upstreams:
+    async def _ask(
+        self,
+        query: bytes,
+        end: int,
+        upstreams: Sequence[Upstream],
+        *,
+        tcp: bool,
+        cache: CacheServer | None = None,
+    ) -> bytes | None:
+        if not upstreams and cache is None:
             return None
-        key = (tcp, query[2:])
+        key = (tcp, cache is not None, query[2:])
         task = self._in_flight.get(key)
         if task is None:
+            first = None if cache is None else cache.upstream
             order = in_order(upstreams, asyncio.get_running_loop().time())
-            if self._is_overloaded(order[0]):
+            if self._is_overloaded(first or order[0]):
                 self.overloads += 1
                 return None
-            task = self._begin(key, query, end, order)
+            task = self._begin(key, first or order[0], self._run(query, end, order, tcp=tcp, cache=cache))
         elif self._waiting >= self._most_in_flight * _WAITERS_PER_QUESTION:
             self.overloads += 1
             return None
@@ -170,6 +235,22 @@ class Forwarder:
             return await asyncio.shield(task)
         finally:
             self._waiting -= 1
+
+    async def _run(
+        self, query: bytes, end: int, order: list[Upstream], *, tcp: bool, cache: CacheServer | None
+    ) -> bytes | None:
+        """Ask the cache server while it is up, else the servers in order."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        if cache is not None:
+            try:
+                async with asyncio.timeout(BUDGET_SECONDS):
+                    said = await cache.ask(query, end, tcp=tcp)
+            except TimeoutError:
+                return None
+            if said is not None:
+                return said
+        return await Exchange(query, end, tcp=tcp, spent=loop.time() - begun).run(order)
 
     def _is_overloaded(self, first: Upstream) -> bool:
         """Whether another question to this server first would take the place of those to others.
@@ -180,11 +261,10 @@ class Forwarder:
         return first.under_way >= max(1, share) or len(self._exchanges) >= self._most_in_flight
 
     def _begin(
-        self, key: tuple[bool, bytes], query: bytes, end: int, order: list[Upstream]
+        self, key: _Key, first: Upstream, exchange: Coroutine[Any, Any, bytes | None]
     ) -> asyncio.Task[bytes | None]:
-        first = order[0]
         first.under_way += 1
-        task = spawn(Exchange(query, end, tcp=key[0]).run(order), name="upstream exchange")
+        task = spawn(exchange, name="upstream exchange")
         self._in_flight[key] = task
         self._exchanges.add(task)
 
@@ -198,11 +278,20 @@ class Forwarder:
         return task
 
 
-def _error(query: bytes, rcode: int) -> bytes | None:
-    parsed = parse_query(query)
-    if isinstance(parsed, Query):
-        parsed = Rejected(parsed.message_id, parsed.flags, rcode, parsed.question, parsed.edns)
-    return None if parsed is None else rejection(parsed)
+class _Forwarded:
+    """The reply to a forwarded question, which depends on who asks."""
+
+    by = ""
+
+    def __init__(self, reply_to: Callable[[tuple[str, int]], Coroutine[Any, Any, bytes]]) -> None:
+        self._reply_to = reply_to
+
+    def begin(self, sink: Sink, peer: Peer) -> None:
+        Awaited(self._reply_to(sink.address(peer)), name="forwarded question").begin(sink, peer)
+
+
+def _error(query: Query, rcode: int) -> bytes:
+    return rejection(Rejected(query.message_id, query.flags, rcode, query.question, query.edns))
 
 
 def _count(counters: SystemCounters, reply: bytes, seconds: float) -> None:

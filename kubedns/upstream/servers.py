@@ -153,7 +153,7 @@ def make_upstreams(
     """
     upstreams: dict[Upstream, None] = {}
     for server in servers:
-        if any(_is_same(server, endpoint) for endpoint in own):
+        if any(is_same(server, endpoint) for endpoint in own):
             _log.warning("%s: %s is left out, it is this server itself", where, server)
             continue
         try:
@@ -170,7 +170,8 @@ def stub_setting(domain: Labels) -> str:
     return f"stub domain {to_text(domain)}"
 
 
-def _is_same(server: ServerAddress, own: Endpoint) -> bool:
+def is_same(server: ServerAddress, own: Endpoint) -> bool:
+    """Whether a server is a listener of this program."""
     if server.port != own[1] or not server.is_ip:
         return False
     address, listener = _plain(server.host), _plain(own[0])

@@ -13,6 +13,7 @@ from kubedns.backend import Alias, Backend, BackendError
 from kubedns.dns import numbers
 from kubedns.dns.names import Labels, address_text, parse_domain
 from kubedns.dns.records import Resolution
+from kubedns.shared.hosts import Hosts
 from kubedns.shared.servers import ServerAddress
 
 _log = logging.getLogger(__name__)
@@ -22,13 +23,14 @@ StubDomains = Mapping[Labels, tuple[ServerAddress, ...]]
 class StubServers:
     """Looks the names up: those of the domain in `backend`, others by `resolve`, which asks upstreams.
 
-    `missing` are the names that have no address.
+    `missing` are the names that have no address; `hosts` the names of that key, which go before others.
     """
 
     def __init__(self, backend: Backend, resolve: Callable[[Labels, int], Awaitable[Resolution]]) -> None:
         self._backend = backend
         self._resolve = resolve
         self.missing: set[str] = set()
+        self.hosts = Hosts()
 
     async def with_addresses(self, stub_domains: StubDomains) -> StubDomains:
         """Return the stub domains with every server given by address, in order, each once."""
@@ -50,7 +52,9 @@ class StubServers:
     async def _addresses(self, name: str) -> list[str]:
         labels = parse_domain(name, underscores=True)
         domain = self._backend.domain
-        if labels[-len(domain) :] == domain:
+        if (found := self.hosts.addresses.get(labels)) is not None:
+            packed = list(found)
+        elif labels[-len(domain) :] == domain:
             packed = self._own(labels)
         else:
             said = [await self._resolve(labels, qtype) for qtype in (numbers.A, numbers.AAAA)]

@@ -22,7 +22,7 @@ class Listening:
     def __init__(self, zone: ClusterZone, policy: Policy | None = None) -> None:
         self.zone = zone
         self.counters = ServerCounters()
-        self.forwarder = Forwarder(self.counters.systems)
+        self.forwarder = Forwarder(self.counters.systems, domain=zone.domain)
         answers = ZoneAnswers(zone, policy or Policy())
         self.server = Server(zone, answers, self.forwarder, self.counters)
         self.server.set_clock(0)

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 
 from kubedns.backend import Backend
 from kubedns.dns.names import Labels, to_wire
-from kubedns.dns.query import Query, parse_query
+from kubedns.dns.query import Query
 from kubedns.dns.records import Resolution, UpstreamRecord
+from kubedns.shared.reply import Awaited, Later
 from kubedns.skydns.answers import Policy, ZoneAnswers
-from kubedns.skydns.server import Server
+from kubedns.skydns.server import Revise, Server
 from kubedns.telemetry.counters import ServerCounters
 from tests.later import settled
 from tests.protocol.oracle import Rr
@@ -27,13 +28,14 @@ class TableForwarder:
         self.forwarded: list[Labels] = []
         self.resolved: list[tuple[Labels, int]] = []
 
-    async def forward(self, query: bytes, labels: Labels, *, tcp: bool, limit: int) -> bytes | None:
+    def forward(self, query: Query, *, tcp: bool, revise: Revise) -> Later:
         """Refuse everything, under the question's own bytes."""
-        self.forwarded.append(labels)
-        parsed = parse_query(query)
-        assert isinstance(parsed, Query)
-        header = query[:2] + b"\x81\x85\0\1\0\0\0\0\0\0"
-        return header + parsed.question
+        self.forwarded.append(query.labels)
+
+        async def refused() -> bytes:
+            return query.message_id + b"\x81\x85\0\1\0\0\0\0\0\0" + query.question
+
+        return Awaited(refused(), name="refused")
 
     async def resolve(self, labels: Labels, qtype: int) -> Resolution:
         """Look a name up in the table."""

@@ -5,12 +5,11 @@ import os
 
 import pytest
 
-from kubedns.dns.query import Query, parse_query
 from kubedns.shared.servers import ServerAddress
 from kubedns.telemetry.counters import SystemCounters
 from kubedns.transport.tcp import TcpServer
 from kubedns.upstream.forward import Forwarder
-from tests.later import awaiting
+from tests.later import awaiting, forwarded
 from tests.ports import free_port
 from tests.tools import tool
 
@@ -57,13 +56,13 @@ async def dnsmasq():
 
 @pytest.fixture
 async def server(dnsmasq):
-    forwarder = Forwarder({"recursive": SystemCounters(), "stub": SystemCounters()})
+    forwarder = Forwarder(
+        {"recursive": SystemCounters(), "stub": SystemCounters()}, domain=(b"cluster", b"local")
+    )
     forwarder.configure([dnsmasq], {})
 
     async def respond(message: bytes, tcp: bool) -> bytes | None:
-        query = parse_query(message)
-        assert isinstance(query, Query)
-        return await forwarder.forward(message, query.labels, tcp=tcp, limit=query.limit(tcp))
+        return await forwarded(forwarder, message, tcp=tcp)
 
     class Datagrams(asyncio.DatagramProtocol):
         def connection_made(self, transport):

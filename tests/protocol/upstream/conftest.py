@@ -125,7 +125,7 @@ def counters() -> dict[str, SystemCounters]:
 
 @pytest.fixture
 async def forwarder(counters: dict[str, SystemCounters]) -> AsyncIterator[Forwarder]:
-    made = Forwarder(counters)
+    made = Forwarder(counters, domain=(b"cluster", b"local"))
     yield made
     await made.close()
 

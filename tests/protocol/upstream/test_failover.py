@@ -11,6 +11,7 @@ import pytest
 
 from kubedns.telemetry.counters import Outcome
 from kubedns.upstream.forward import Forwarder
+from tests.later import forwarded
 
 NAME = "www.example.org."
 LABELS = (b"www", b"example", b"org")
@@ -26,7 +27,7 @@ async def ask(
     forwarder: Forwarder, wire: bytes | None = None, *, tcp: bool = False, limit: int = 1232
 ) -> dns.message.Message:
     wire = query() if wire is None else wire
-    reply = await forwarder.forward(wire, LABELS, tcp=tcp, limit=65535 if tcp else limit)
+    reply = await forwarded(forwarder, wire, tcp=tcp)
     assert reply is not None
     assert reply[:2] == wire[:2]
     assert tcp or len(reply) <= limit

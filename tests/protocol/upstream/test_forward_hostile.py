@@ -12,6 +12,7 @@ import dns.rrset
 import pytest
 
 from kubedns.upstream.forward import Forwarder
+from tests.later import forwarded
 
 NAME = "www.example.org."
 LABELS = (b"www", b"example", b"org")
@@ -25,7 +26,7 @@ def query(rdtype: str = "A", **options: Any) -> bytes:
 
 async def addresses(forwarder: Forwarder, *, tcp: bool = False) -> list[str]:
     wire = query()
-    reply = await forwarder.forward(wire, LABELS, tcp=tcp, limit=65535)
+    reply = await forwarded(forwarder, wire, tcp=tcp)
     assert reply is not None
     return [rdata.to_text() for rrset in dns.message.from_wire(reply).answer for rdata in rrset]
 
@@ -109,7 +110,7 @@ async def test_mutated_replies_harm_nobody(forwarder, upstreams, says, caplog):
     forwarder.configure([upstream.address], {})
     for number in range(400):
         wire = query(["A", "MX", "CNAME"][number % 3])
-        reply = await forwarder.forward(wire, LABELS, tcp=number % 5 == 0, limit=512)
+        reply = await forwarded(forwarder, wire, tcp=number % 5 == 0)
         assert reply is not None
         assert (reply[:2], reply[12 : len(wire)]) == (wire[:2], wire[12:])
         resolution = await forwarder.resolve(LABELS, 15)
@@ -128,11 +129,10 @@ async def test_large_reply_is_cut_to_what_the_client_takes(forwarder, upstreams)
 
     upstream = await upstreams.start(script)
     forwarder.configure([upstream.address], {})
-    wire = query("TXT")
-    for limit, tcp, count in ((512, False, 1), (1232, False, 4), (65535, True, 200)):
-        reply = await forwarder.forward(wire, LABELS, tcp=tcp, limit=limit)
-        assert reply is not None
-        assert len(reply) <= limit
+    for payload, tcp, count in ((0, False, 1), (1232, False, 4), (0, True, 200)):
+        wire = query("TXT", use_edns=0, payload=payload) if payload else query("TXT")
+        reply = await forwarded(forwarder, wire, tcp=tcp)
+        assert len(reply) <= (65535 if tcp else payload or 512)
         parsed = dns.message.from_wire(reply)
         assert sum(map(len, parsed.answer)) == count
         assert bool(parsed.flags & dns.flags.TC) is not tcp

@@ -9,12 +9,15 @@ import dns.flags
 import dns.message
 import dns.rcode
 import dns.rdatatype
+import pytest
 
 from kubedns.dns.names import Labels
 from kubedns.shared.servers import ServerAddress
 from kubedns.telemetry.counters import Outcome
 from kubedns.upstream.forward import Forwarder
+from tests.later import forwarded
 
+CLUSTER = (b"cluster", b"local")
 NAME = "www.Example.org."
 LABELS = (b"www", b"example", b"org")
 A_RECORD = (NAME, 300, "IN", "A", "192.0.2.53")
@@ -33,7 +36,7 @@ async def ask(
     limit: int = 1232,
 ) -> dns.message.Message:
     wire = query() if wire is None else wire
-    reply = await forwarder.forward(wire, labels, tcp=tcp, limit=65535 if tcp else limit)
+    reply = await forwarded(forwarder, wire, tcp=tcp)
     assert reply is not None
     assert reply[:2] == wire[:2]
     return dns.message.from_wire(reply)
@@ -43,30 +46,52 @@ def addresses(reply: dns.message.Message) -> list[str]:
     return [rdata.address for rrset in reply.answer for rdata in rrset]
 
 
-async def test_query_goes_on_unchanged_but_for_its_id(forwarder, upstreams, says):
+async def test_query_goes_on_with_an_option_record_of_ours(forwarder, upstreams, says):
     upstream = await upstreams.start(says(A_RECORD))
     forwarder.configure([upstream.address], {})
     unknown = dns.edns.GenericOption(dns.edns.OptionType.make(65001), b"what is this")
     wire = query(use_edns=0, ednsflags=dns.flags.DO, payload=4000, options=[unknown])
     wire = wire[:3] + bytes([wire[3] | 0x30]) + wire[4:]  # AD and CD
     await ask(forwarder, wire)
-    assert upstream.seen[0][2:] == wire[2:]
+    ours = query(use_edns=0, ednsflags=dns.flags.DO, payload=1232)
+    assert upstream.seen[0][2:] == wire[2:4] + ours[4:]
+    await ask(forwarder, query())
+    assert upstream.seen[1][2:] == query()[2:]
 
 
-async def test_reply_passes_unchanged_but_for_its_id(forwarder, upstreams, says):
+async def test_reply_keeps_flags_and_records_and_has_an_option_record_of_ours(forwarder, upstreams, says):
     sent = []
 
     def script(wire, tcp):
-        sent.append(
-            says(A_RECORD, (NAME, 5, "IN", "TYPE65280", r"\# 3 010203"), flags=dns.flags.AD)(wire, tcp)
-        )
-        return sent[-1]
+        records = (A_RECORD, (NAME, 5, "IN", "TYPE65280", r"\# 3 010203"))
+        reply = dns.message.from_wire(says(*records, flags=dns.flags.AD)(wire, tcp))
+        sent.append(reply.to_wire())
+        cookie = dns.edns.GenericOption(dns.edns.OptionType.COOKIE, b"12345678abcdefgh")
+        reply.use_edns(0, payload=4096, options=[cookie])
+        return reply.to_wire()
 
     upstream = await upstreams.start(script)
     forwarder.configure([upstream.address], {})
-    reply = await forwarder.forward(query(use_edns=0), LABELS, tcp=False, limit=1232)
-    assert reply is not None
-    assert reply[2:] == sent[0][2:]
+    plain = await forwarded(forwarder, query())
+    assert plain[2:] == sent[0][2:]
+    extended = await forwarded(forwarder, query(use_edns=0, payload=4096))
+    parsed = dns.message.from_wire(extended)
+    assert (parsed.edns, parsed.payload, parsed.options) == (0, 1232, ())
+    assert (extended[2:10], extended[12 : len(plain)]) == (plain[2:10], plain[12:])
+
+
+@pytest.mark.parametrize("rcode", [dns.rcode.FORMERR, dns.rcode.NOTIMP])
+async def test_upstream_that_knows_no_edns_is_asked_once_without(forwarder, upstreams, says, rcode):
+    def script(wire, tcp):
+        old = dns.message.from_wire(wire).edns >= 0
+        return (says(rcode=rcode) if old else says(A_RECORD))(wire, tcp)
+
+    upstream = await upstreams.start(script)
+    forwarder.configure([upstream.address], {})
+    reply = await ask(forwarder, query(use_edns=0))
+    assert addresses(reply) == ["192.0.2.53"]
+    assert reply.edns == 0
+    assert len(upstream.seen) == 2
 
 
 def lower_question(reply: bytes) -> bytes:
@@ -79,7 +104,7 @@ async def test_client_gets_its_own_spelling_back_from_an_upstream_that_lower_cas
     upstream = await upstreams.start(lambda wire, tcp: lower_question(says(A_RECORD)(wire, tcp)))
     forwarder.configure([upstream.address], {})
     wire = query("wWw.eXample.oRg.")
-    reply = await forwarder.forward(wire, LABELS, tcp=False, limit=512)
+    reply = await forwarded(forwarder, wire, tcp=False)
     assert reply is not None
     assert reply[12 : len(wire)] == wire[12:]
 
@@ -166,11 +191,6 @@ async def test_name_of_one_label_is_servfail(forwarder, upstreams, says):
     assert not upstream.seen
 
 
-async def test_message_without_a_question_gets_nothing(forwarder):
-    for wire in (b"", query()[:11], query()[:20], query()[:4] + b"\0\2" + query()[6:]):
-        assert await forwarder.forward(wire, LABELS, tcp=False, limit=512) is None
-
-
 async def test_configuration_at_run_time_leaves_questions_in_flight_alone(forwarder, upstreams, says):
     before, after = await upstreams.silent(), await upstreams.start(says((NAME, 1, "IN", "A", "192.0.2.2")))
     forwarder.configure([before.address], {})
@@ -184,7 +204,7 @@ async def test_configuration_at_run_time_leaves_questions_in_flight_alone(forwar
 
 
 async def test_more_questions_than_may_be_in_flight_are_servfail_at_once(counters, upstreams, says):
-    forwarder = Forwarder(counters, most_in_flight=4)  # three quarters of them for one server
+    forwarder = Forwarder(counters, domain=CLUSTER, most_in_flight=4)  # three quarters of them for one server
     upstream = await upstreams.silent()
     forwarder.configure([upstream.address], {})
     waiting = [
@@ -208,7 +228,7 @@ async def test_own_address_is_left_out_with_a_warning(counters, upstreams, says,
     own = (upstream.address.host, upstream.address.port)
     for listener in (own, ("0.0.0.0", own[1]), ("::", own[1])):
         caplog.clear()
-        forwarder = Forwarder(counters, own=[listener])
+        forwarder = Forwarder(counters, domain=CLUSTER, own=[listener])
         with caplog.at_level(logging.WARNING):
             forwarder.configure([upstream.address], {})
         assert f"{upstream.address} is left out, it is this server itself" in caplog.text
@@ -218,7 +238,7 @@ async def test_own_address_is_left_out_with_a_warning(counters, upstreams, says,
 
 async def test_loopback_upstream_on_another_port_is_asked(counters, upstreams, says):
     upstream = await upstreams.start(says(A_RECORD))
-    forwarder = Forwarder(counters, own=[("0.0.0.0", upstream.address.port + 1)])
+    forwarder = Forwarder(counters, domain=CLUSTER, own=[("0.0.0.0", upstream.address.port + 1)])
     forwarder.configure([upstream.address], {})
     assert addresses(await ask(forwarder)) == ["192.0.2.53"]
 
@@ -249,7 +269,7 @@ async def test_outcomes_are_counted(forwarder, upstreams, says, counters):
 
 
 async def test_silent_server_leaves_places_to_the_others(counters, upstreams, says):
-    forwarder = Forwarder(counters, most_in_flight=8)
+    forwarder = Forwarder(counters, domain=CLUSTER, most_in_flight=8)
     silent, lively = await upstreams.silent(), await upstreams.start(says(A_RECORD))
     forwarder.configure([lively.address], {(b"dead", b"test"): [silent.address]})
     waiting = [
