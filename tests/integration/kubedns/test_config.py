@@ -120,7 +120,7 @@ def test_external_name_goes_to_the_stub_domain_with_the_longest_suffix(start, st
         for name, address in (("db", "192.0.2.1"), ("eu", "192.0.2.2")):
             query = ask(f"{name}.shop.svc.cluster.local")
             assert read(query, server.ask(query)).rdatas("A") == {address}
-        assert others.asked == []
+        assert set(others.asked) <= {"."}, "besides the check whether it is alive"
 
 
 @pytest.mark.parametrize("by", ["flag", "directory"])

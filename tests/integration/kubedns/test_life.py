@@ -36,17 +36,20 @@ def test_before_the_first_sync_own_names_are_refused_and_others_forwarded(start,
         assert status == 503
         assert "first sync" in body
         assert server.get("/healthz") == (200, "ok\n")
-        answerer = threading.Thread(target=answer_once, args=(upstream,))
+        answerer = threading.Thread(target=answer_until, args=(upstream, b"\3www\7example\3com\0"))
         answerer.start()
         outside = ask("www.example.com")
         assert read(outside, server.ask(outside)).rcode == "NXDOMAIN"
         answerer.join()
 
 
-def answer_once(upstream: socket.socket) -> None:
+def answer_until(upstream: socket.socket, name: bytes) -> None:
+    """Answer everything with NXDOMAIN, the check whether it is alive included, up to a question for a name."""
     upstream.settimeout(10.0)
-    query, peer = upstream.recvfrom(4096)
-    upstream.sendto(query[:2] + b"\x81\x83" + query[4:], peer)
+    query = b""
+    while name not in query:
+        query, peer = upstream.recvfrom(4096)
+        upstream.sendto(query[:2] + b"\x81\x83" + query[4:], peer)
 
 
 def test_sync_that_takes_too_long_ends_with_status_255_and_the_reason(start):
