@@ -36,7 +36,7 @@ REFUSED: list[tuple[str, str | bytes, str]] = [
 TAKEN = [
     ("stubDomains", "null", ""),
     ("stubDomains", "", ""),
-    ("stubDomains", "[]", ""),
+    ("stubDomains", "{}", ""),
     ("stubDomains", '{"UPPER.Test.": ["192.0.2.1"]}', "--server=/upper.test/192.0.2.1#53"),
     ("stubDomains", '{"under_score.test": ["2001:db8::1"]}', "--server=/under_score.test/2001:db8::1#53"),
     ("stubDomains", '{\r\n"a.test": ["[2001:db8::1]:5353"]\r\n}\r\n', "--server=/a.test/2001:db8::1#5353"),
