@@ -50,6 +50,8 @@ _LONGEST_COMMAND_SHOWN = 2000
 _STARTED = re.compile(r"dnsmasq\[\d+\]: started, version (\S+)")
 _CEILING = re.compile(r"dnsmasq(\[\d+\])?: Maximum number of concurrent")
 _PORT_BUSY = "Address already in use"
+_NO_REASON = "FAILED to start up"
+"""In dnsmasq's very last line, behind the one that has the reason."""
 
 
 class Keeper:
@@ -64,6 +66,7 @@ class Keeper:
         self._prepared: PreparedChild | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._last_line = ""
+        self._up_since: float | None = None
         self._busy_port = False
         self._waits_for_port = False
         self.fallen_back = False
@@ -110,11 +113,8 @@ class Keeper:
             case Kill():
                 _log.warning("dnsmasq did not end within %g s of SIGTERM: killing it", _GRACE)
                 self._signal_group(signal.SIGKILL)
-            case RetryAfter(seconds):
-                if not self._waits_for_port:
-                    _log.warning("dnsmasq's port is in use by another process: trying again until it is free")
-                self._waits_for_port = True
-                self._after(seconds, RetryDue())
+            case RetryAfter():
+                self._retry(action)
             case ClearCache():
                 self._signal(signal.SIGHUP)
             case LogStatistics():
@@ -140,7 +140,7 @@ class Keeper:
         self._child.ended.add_done_callback(self._exited)
         self._after(_SETTLED, Ready())
         self._metrics.spawned(action.reason)
-        if action.reason is not Reason.PORT_BUSY:
+        if action.reason not in {Reason.PORT_BUSY, Reason.DIED}:
             self.fallen_back = action.reason is Reason.FALLBACK
         if action.reason is Reason.FALLBACK:
             _log.error("dnsmasq fails with the new arguments: going back to the last that worked")
@@ -148,6 +148,16 @@ class Keeper:
         if action.reason is not Reason.PORT_BUSY:
             verb = "starting" if action.reason is Reason.START else "restarting"
             _log.info("%s %s", verb, " ".join(command)[:_LONGEST_COMMAND_SHOWN])
+
+    def _retry(self, action: RetryAfter) -> None:
+        if action.died is not None:
+            pause = f" in {action.seconds:g} s" if action.seconds else ""
+            _log.error("%s: starting it again%s", action.died, pause)
+        else:
+            if not self._waits_for_port:
+                _log.warning("dnsmasq's port is in use by another process: trying again until it is free")
+            self._waits_for_port = True
+        self._after(action.seconds, RetryDue())
 
     def _prepare(self, arguments: Arguments) -> PreparedChild:
         self._discard()
@@ -166,17 +176,21 @@ class Keeper:
         status = ended.result()
         # What it said last is the reason only when it gave up by itself.
         reason = f": {self._last_line}" if self._last_line and status.code > 0 else ""
-        self.feed(Exited(f"dnsmasq {status}{reason}", self._busy_port))
+        since, self._up_since = self._up_since, None
+        up = asyncio.get_running_loop().time() - since if since is not None else 0.0
+        self.feed(Exited(f"dnsmasq {status}{reason}", self._busy_port, up))
 
     def _up(self) -> None:
         self._cancel_timer()
+        self._up_since = asyncio.get_running_loop().time()
         self._metrics.up()
         if self._waits_for_port:
             _log.info("dnsmasq got its port")
         self._waits_for_port = False
 
     def _take_line(self, line: str) -> None:
-        self._last_line = line
+        if _NO_REASON not in line:
+            self._last_line = line
         if _PORT_BUSY in line and self._supervisor.state is State.STARTING:
             self._busy_port = True
             if self._waits_for_port:

@@ -112,9 +112,9 @@ configuration has it, by --addn-hosts, and by these where they are not given: --
 --log-facility=-, --pid-file= (none), and when root --user=root --group=root: a dnsmasq that changes
 its user would survive a nanny that is killed.
 
-Exit status: 0 after SIGTERM or SIGINT; 1 when dnsmasq ended by itself, refuses the given arguments,
-or the metrics port is taken; 2 for a wrong command line, a missing -hostsDir
-included; 126 when dnsmasq cannot be executed; 127 when it does
+Exit status: 0 after SIGTERM or SIGINT; 1 when dnsmasq does not come up, keeps dying (6 times in a row
+within 2 s of being up) or refuses the given arguments, or the metrics port is taken; 2 for a wrong
+command line, a missing -hostsDir included; 126 when dnsmasq cannot be executed; 127 when it does
 not exist.
 """
 

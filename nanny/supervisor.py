@@ -9,7 +9,8 @@ follows.
     STOPPING  the child was told to end: for other arguments, or for good
     EXITED    nothing is left
 
-Differs: the original starts the next dnsmasq while the last one still holds the port.
+Differs: the original starts the next dnsmasq while the last one still holds the port, and ends when
+dnsmasq dies, which kubelet's back-off makes an outage of up to five minutes.
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,12 @@ from nanny.arguments import Arguments
 FIRST_RETRY: Final = 0.01
 LONGEST_RETRY: Final = 1.0
 """Seconds between tries on a busy port: doubled from the first to the longest."""
+
+STEADY: Final = 2.0
+"""Seconds up after which a death is a new story, not one more of a child that keeps dying."""
+
+RESTARTS: Final = (0.0, 0.1, 0.2, 0.4, 0.8)
+"""Seconds before each start after a quick death; one more in a row, and a new container may help."""
 
 
 class State(Enum):
@@ -40,6 +47,7 @@ class Reason(Enum):
     CONFIG = "config"
     PORT_BUSY = "port_busy"
     FALLBACK = "fallback"
+    DIED = "died"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +64,14 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The child and its whole process group are gone; `how` is for a person."""
+    """The child and its whole process group are gone; `how` is for a person.
+
+    `up` is for how many seconds it was up.
+    """
 
     how: str
     port_busy: bool = False
+    up: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +122,10 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class RetryAfter:
-    """Report RetryDue after some seconds."""
+    """Report RetryDue after some seconds; `died` says how the child died, None: its port is busy."""
 
     seconds: float
+    died: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +160,8 @@ class Supervisor:
         self._final = False
         self._hosts_missed = False
         self._pause = FIRST_RETRY
+        self._deaths = 0
+        self._retry_reason = Reason.PORT_BUSY
 
     def handle(self, event: Event) -> Sequence[Action]:
         """Take an event in and return what is to do now."""
@@ -159,7 +174,7 @@ class Supervisor:
             case Exited():
                 actions = self._exited(event)
             case RetryDue() if self._pausing:
-                actions = self._spawn(Reason.PORT_BUSY)
+                actions = self._spawn(self._retry_reason)
             case GraceOver() if self.state is State.STOPPING:
                 actions = [Kill()]
             case Stop():
@@ -210,11 +225,28 @@ class Supervisor:
             return self._spawn(Reason.CONFIG)
         if self.state is State.STARTING and event.port_busy:
             pause, self._pause = self._pause, min(2 * self._pause, LONGEST_RETRY)
+            self._retry_reason = Reason.PORT_BUSY
             return [RetryAfter(pause)]
         if self.state is State.STARTING and self._good not in (None, self._current):
             # dnsmasq took these arguments when it tested them, and failed with them.
             self._wanted = self._good
             return self._spawn(Reason.FALLBACK)
+        if not self._final and self._good is not None:
+            return self._died(event)
+        return self._end(event)
+
+    def _died(self, event: Exited) -> Sequence[Action]:
+        """Start a child again that was up with these arguments, unless it keeps dying."""
+        if event.up >= STEADY:
+            self._deaths = 0
+        if self._deaths == len(RESTARTS):
+            return self._end(event)
+        pause = RESTARTS[self._deaths]
+        self._deaths += 1
+        self.state, self._retry_reason = State.STARTING, Reason.DIED
+        return [RetryAfter(pause, event.how)]
+
+    def _end(self, event: Exited) -> Sequence[Action]:
         self.state = State.EXITED
         return [End(None if self._final else event.how)]
 

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from nanny.supervisor import (
     FIRST_RETRY,
     LONGEST_RETRY,
+    RESTARTS,
+    STEADY,
     ClearCache,
     End,
     Event,
@@ -79,11 +81,51 @@ def test_a_grace_time_that_is_over_too_late_does_nothing():
     assert not after(Wanted(A), Ready(), Wanted(B), Exited("as told")).handle(GraceOver())
 
 
-def test_a_child_that_ends_by_itself_ends_everything_and_says_how():
+def test_a_child_that_dies_is_started_again_at_once():
     supervisor = after(Wanted(A), Ready())
+    assert list(supervisor.handle(DIED)) == [RetryAfter(0, DIED.how)]
+    assert list(supervisor.handle(RetryDue())) == [Spawn(A, Reason.DIED)]
+
+
+def test_a_child_that_keeps_dying_is_given_pauses_that_grow_and_then_up():
+    supervisor = after(Wanted(A), Ready())
+    for number, pause in enumerate(RESTARTS):
+        assert list(supervisor.handle(DIED)) == [RetryAfter(pause, DIED.how)]
+        supervisor.handle(RetryDue())
+        if number % 2:  # it may come up, or not any more
+            supervisor.handle(Ready())
+    assert list(RESTARTS) == sorted(RESTARTS)
     assert list(supervisor.handle(DIED)) == [End(DIED.how)]
     assert supervisor.state is State.EXITED
     assert not supervisor.handle(Wanted(B))
+
+
+def test_a_child_that_was_up_for_a_while_is_started_again_however_often_it_dies():
+    supervisor = after(Wanted(A), Ready())
+    steady = Exited("dnsmasq was killed by SIGKILL", up=STEADY)
+    for _ in range(3 * len(RESTARTS)):
+        assert list(supervisor.handle(steady)) == [RetryAfter(0, steady.how)]
+        supervisor.handle(RetryDue())
+        supervisor.handle(Ready())
+
+
+def test_arguments_that_arrive_while_a_dead_child_waits_are_used_and_may_still_give_way():
+    supervisor = after(Wanted(A), Ready(), DIED)
+    assert not supervisor.handle(Wanted(B))
+    assert list(supervisor.handle(RetryDue())) == [Spawn(B, Reason.DIED)]
+    assert list(supervisor.handle(DIED)) == [Spawn(A, Reason.FALLBACK)]
+
+
+def test_a_child_that_finds_its_port_busy_after_a_death_waits_for_it():
+    supervisor = after(Wanted(A), Ready(), DIED, RetryDue())
+    assert list(supervisor.handle(BUSY)) == [RetryAfter(FIRST_RETRY)]
+    assert list(supervisor.handle(RetryDue())) == [Spawn(A, Reason.PORT_BUSY)]
+
+
+def test_stopping_while_a_dead_child_waits_ends_without_another():
+    supervisor = after(Wanted(A), Ready(), DIED)
+    assert list(supervisor.handle(Stop())) == [End(None)]
+    assert not supervisor.handle(RetryDue())
 
 
 def test_a_first_child_that_cannot_start_ends_everything():
@@ -117,7 +159,8 @@ def test_arguments_that_arrive_while_the_port_is_busy_are_used_at_the_next_try()
 def test_arguments_that_fail_after_a_restart_give_way_to_the_last_that_worked():
     supervisor = after(Wanted(A), Ready(), Wanted(B), Exited("as told"))
     assert list(supervisor.handle(DIED)) == [Spawn(A, Reason.FALLBACK)]
-    assert list(supervisor.handle(DIED)) == [End(DIED.how)]
+    assert list(supervisor.handle(DIED)) == [RetryAfter(0, DIED.how)]
+    assert list(supervisor.handle(RetryDue())) == [Spawn(A, Reason.DIED)]
 
 
 def test_stopping_tells_the_child_and_ends_without_failure():
