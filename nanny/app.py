@@ -16,8 +16,8 @@ from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.shared.upstreamcheck import Target, UpstreamChecks
 from kubedns.shared.web import serve
-from nanny.arguments import changed_user, fixed_arguments
-from nanny.hosts import HostsFile, open_hosts
+from nanny.arguments import changed_user, fixed_arguments, names_servers_file
+from nanny.files import Files, open_files
 from nanny.keeper import Keeper
 from nanny.metrics import Metrics
 from nanny.options import PROGRAM, Options, from_argv, help_text
@@ -44,17 +44,17 @@ def main() -> int:
     setup_logging(options.verbosity)
     warn_ignored_flags(options.ignored_flags)
     try:
-        hosts = open_hosts(options.hosts_directory)
+        files = open_files(options.hosts_directory, servers=not names_servers_file(options.given))
     except (FileNotFoundError, NotADirectoryError) as error:
         return _wrong_usage(f"--hostsDir={options.hosts_directory}: {error.strerror}; make it first")
     except OSError as error:
         _log.critical("cannot write %s (-hostsDir): %s", options.hosts_directory, error.strerror)
         return EXIT_FAILED
     try:
-        return asyncio.run(_run(options, hosts))
+        return asyncio.run(_run(options, files))
     finally:
-        if hosts is not None:
-            hosts.close()
+        if files is not None:
+            files.close()
 
 
 def _wrong_usage(problem: str) -> int:
@@ -62,14 +62,14 @@ def _wrong_usage(problem: str) -> int:
     return 2
 
 
-async def _run(options: Options, hosts: HostsFile | None) -> int:
-    return await Nanny(options, hosts).run()
+async def _run(options: Options, files: Files | None) -> int:
+    return await Nanny(options, files).run()
 
 
 class Nanny:
     """Owns start and stop of one dnsmasq and of all about it; must be made on the running loop."""
 
-    def __init__(self, options: Options, hosts: HostsFile | None) -> None:
+    def __init__(self, options: Options, files: Files | None) -> None:
         self._options = options
         self._metrics = Metrics()
         self._reaper = Reaper(adopt=True)
@@ -79,9 +79,8 @@ class Nanny:
             _log.warning(
                 "dnsmasq changes to user %s: it will survive a nanny that is killed by SIGKILL", user
             )
-        path = str(hosts.path) if hosts is not None else None
-        fixed = fixed_arguments(options.given, root=root, hosts=path)
-        self._reloader = Reloader(options, fixed, hosts, self._keeper, self._metrics)
+        fixed = fixed_arguments(options.given, root=root, files=files.arguments if files else ())
+        self._reloader = Reloader(options, fixed, files, self._keeper, self._metrics)
         self._upstreams = UpstreamChecks(self._targets)
         self._metrics.show_upstreams(self._upstreams.reports)
         self._following: asyncio.Task[None] | None = None

@@ -6,7 +6,7 @@ order, so that a change of the words is a change of effect.  Source: dnsmasq(8),
 the original: what is given, then what the configuration adds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kubedns.shared.config import Config
@@ -19,10 +19,10 @@ Addresses = Mapping[str, tuple[str, ...]]
 REVERSE_DOMAINS: Final = ("in-addr.arpa", "ip6.arpa")
 
 
-def fixed_arguments(given: Sequence[str], *, root: bool, hosts: str | None) -> Arguments:
+def fixed_arguments(given: Sequence[str], *, root: bool, files: Arguments) -> Arguments:
     """Return the given arguments and those that the nanny needs.
 
-    `root` says that the nanny runs as root; `hosts` is the path of the hosts file, None without one.
+    `root` says that the nanny runs as root; `files` are the arguments that name the nanny's files.
     """
     needed: list[str] = []
     if not _stands(given, "-k", "--keep-in-foreground", "-d", "--no-daemon"):
@@ -35,23 +35,29 @@ def fixed_arguments(given: Sequence[str], *, root: bool, hosts: str | None) -> A
         needed.append("--user=root")
     if root and not _stands(given, "-g", "--group"):
         needed.append("--group=root")
-    if hosts is not None:
-        needed.append(f"--addn-hosts={hosts}")
-    return (*given, *needed)
+    return (*given, *needed, *files)
 
 
-def config_arguments(config: Config, addresses: Addresses) -> Arguments:
-    """Return the arguments that a configuration adds; names without addresses are left out."""
+def names_servers_file(given: Sequence[str]) -> bool:
+    """Whether a servers file is given: dnsmasq takes one only."""
+    return any(word.partition("=")[0] == "--servers-file" for word in given)
+
+
+def config_servers(config: Config, addresses: Addresses) -> tuple[str, ...]:
+    """Return the values of `server` that a configuration adds; names without addresses are left out."""
     words: dict[str, None] = {}
     for domain, servers in sorted(config.stub_domains.items()):
         for server in servers:
             for address in (server.host,) if server.is_ip else addresses.get(server.host, ()):
-                words[f"--server=/{domain}/{_server_word(address, server.port)}"] = None
+                words[f"/{domain}/{_server_word(address, server.port)}"] = None
     for server in config.upstream_nameservers:
-        words[f"--server={_server_word(server.host, server.port)}"] = None
-    if config.upstream_nameservers:
-        words["--no-resolv"] = None
+        words[_server_word(server.host, server.port)] = None
     return tuple(words)
+
+
+def server_arguments(servers: Iterable[str]) -> Arguments:
+    """Return the values of `server` as arguments."""
+    return tuple(f"--server={server}" for server in servers)
 
 
 def server_names(config: Config) -> Mapping[str, tuple[str, ...]]:

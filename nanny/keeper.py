@@ -63,6 +63,7 @@ class Keeper:
         self._metrics = metrics
         self._supervisor = Supervisor()
         self._child: Child | None = None
+        self._running: Arguments | None = None
         self._prepared: PreparedChild | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._last_line = ""
@@ -79,16 +80,18 @@ class Keeper:
         """Whether there is a child."""
         return self._child is not None
 
-    async def refusal(self, arguments: Arguments) -> str | None:
-        """Return why dnsmasq refuses the arguments, None when it takes them.
+    async def refusal(self, arguments: Arguments, servers: Arguments = ()) -> str | None:
+        """Return why dnsmasq refuses the arguments with these servers, None when it takes them.
 
-        A child with them is then prepared, so that its start takes less time.  Raises OSError when
-        dnsmasq cannot be executed.
+        A child with the arguments alone, when they are not those of the running one, is then
+        prepared, so that its start takes less time.  Raises OSError when dnsmasq cannot be executed.
         """
+        if arguments == self._running:
+            return await refusal(self._dnsmasq, (*arguments, *servers), self._reaper)
         prepared = self._prepare(arguments)
         refused: str | None = "not tried"
         try:
-            refused = await refusal(self._dnsmasq, arguments, self._reaper)
+            refused = await refusal(self._dnsmasq, (*arguments, *servers), self._reaper)
             await asyncio.wait({prepared.ready}, timeout=_PREPARED_WITHIN)
         finally:
             if refused is not None:
@@ -126,6 +129,7 @@ class Keeper:
 
     def _spawn(self, action: Spawn) -> None:
         self._busy_port, self._last_line = False, ""
+        self._running = action.arguments
         command = (self._dnsmasq, *action.arguments)
         try:
             prepared = self._prepared

@@ -59,8 +59,8 @@ FLAGS: Final[tuple[Flag, ...]] = (
     flag_bool(
         "restartDnsmasq",
         False,
-        "Restart dnsmasq when the configuration changes its arguments; without it such a change is only "
-        "logged. The hosts key needs no restart and is followed either way.",
+        "Bring changes of the configured servers into effect, by a restart where dnsmasq needs one; "
+        "without it such a change is only logged. The hosts key needs no restart and is followed either way.",
     ),
     flag_text(
         "configDir",
@@ -107,8 +107,8 @@ FLAGS: Final[tuple[Flag, ...]] = (
 )
 
 _TAIL = """
-Everything after -- goes to dnsmasq as it stands, followed by --server and --no-resolv as the
-configuration has it, by --addn-hosts, and by these where they are not given: --keep-in-foreground,
+Everything after -- goes to dnsmasq as it stands, followed by --no-resolv as the
+configuration has it, by --addn-hosts and --servers-file, and by these where they are not given: --keep-in-foreground,
 --log-facility=-, --pid-file= (none), and when root --user=root --group=root: a dnsmasq that changes
 its user would survive a nanny that is killed.
 

@@ -1,9 +1,9 @@
 """From the configuration directory to arguments that dnsmasq takes.
 
 In: snapshots of the directory, and time, because names of servers are resolved again each
-period.  Out: events for the keeper, lines for the hosts file.  Invariant: only arguments that
-`dnsmasq --test` took are handed on, and only when they differ from the last; an update that is
-wrong anywhere changes nothing.  At the start a wrong configuration means the given arguments.
+period.  Out: events for the keeper, lines for the files that dnsmasq reads again.  Invariant: only
+arguments and servers that `dnsmasq --test` took are handed on, and only when they differ from the
+last; an update that is wrong anywhere changes nothing.  At the start a wrong configuration means the given arguments.
 """
 
 import asyncio
@@ -18,12 +18,19 @@ from kubedns.shared.config import Config, InvalidConfigError, parse_config
 from kubedns.shared.configdir import ConfigDirError, DirectoryWatch, Snapshot, read_directory
 from kubedns.shared.report import Configuration, Refusal, UpstreamReport
 from kubedns.shared.tasks import cancel, spawn
-from nanny.arguments import Arguments, cluster_domains, config_arguments, conflicts, server_names
-from nanny.hosts import HostsFile
+from nanny.arguments import (
+    Arguments,
+    cluster_domains,
+    config_servers,
+    conflicts,
+    server_arguments,
+    server_names,
+)
+from nanny.files import Files, LinesFile
 from nanny.metrics import Metrics
 from nanny.options import Options
 from nanny.resolve import Resolver
-from nanny.supervisor import Event, HostsChanged, Wanted
+from nanny.supervisor import Event, FilesChanged, Wanted
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +38,16 @@ EXIT_FAILED: Final = 1
 EXIT_NOT_EXECUTABLE: Final = 126
 EXIT_NOT_FOUND: Final = 127
 _MOST_NAMES_LOGGED = 10
+_LONGEST_SHOWN = 2000
+_SERVER_KEYS = "stubDomains, upstreamNameservers"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What dnsmasq shall run with: arguments, and the values of `server` in its servers file."""
+
+    arguments: Arguments
+    servers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +64,8 @@ class ChildSlot(Protocol):
     fallen_back: bool
     """Whether the child runs with older arguments than those wanted, with which it failed."""
 
-    async def refusal(self, arguments: Arguments) -> str | None:
-        """Return why dnsmasq refuses the arguments, None when it takes them; may raise OSError."""
+    async def refusal(self, arguments: Arguments, servers: Arguments = ()) -> str | None:
+        """Return why dnsmasq refuses them together, None when it takes them; may raise OSError."""
 
     def feed(self, event: Event) -> None:
         """Take in what is wanted of the child."""
@@ -61,32 +78,33 @@ class Reloader:
         self,
         options: Options,
         fixed: Arguments,
-        hosts: HostsFile | None,
+        files: Files | None,
         child: ChildSlot,
         metrics: Metrics,
     ) -> None:
-        """`fixed` are the arguments without configuration; `hosts` None: there is no place for hosts."""
+        """`fixed` are the arguments without configuration; `files` None: there is no place for them."""
         self._options = options
         self._fixed = fixed
-        self._hosts = hosts
+        self._files = files
         self._child = child
         self._metrics = metrics
         domains = cluster_domains(options.given, options.kubedns_server)
         self._domain = domains[0] if domains else ""
         self._resolver = Resolver(options.kubedns_server, domains)
         self._failures: Mapping[str, str] = {}
-        self._hosts_failed = False
+        self._unwritten: set[str] = set()
         self._snapshot: Snapshot = {}
         self._config = Config()
-        self._wanted: Arguments | None = None
-        self._passed_over: Arguments | None = None
+        self._wanted: Setup | None = None
+        self._passed_over: Setup | None = None
         self.configuration = Configuration(f"configuration directory {options.config_directory}")
         """What is in force, and why the latest update is not."""
 
     @property
     def wanted(self) -> Arguments:
-        """The arguments that were handed on last; the fixed ones before."""
-        return self._wanted if self._wanted is not None else self._fixed
+        """The arguments that were handed on last, the fixed ones before, with all servers among them."""
+        wanted = self._wanted or Setup(self._fixed)
+        return (*wanted.arguments, *server_arguments(wanted.servers))
 
     def unresolved(self) -> list[UpstreamReport]:
         """Return the servers that are left out because their name does not resolve."""
@@ -114,7 +132,7 @@ class Reloader:
             await self._apply(config)
         if self._wanted is None:
             _log.error("starting dnsmasq on its given arguments alone: the configuration is NOT in effect")
-            self._want(self._fixed)
+            self._want(Setup(self._fixed), files_changed=False)
         return None
 
     async def follow(self) -> None:
@@ -127,7 +145,7 @@ class Reloader:
                     async with asyncio.timeout(self._options.sync_interval):
                         await news.wait()
                 except TimeoutError:
-                    if server_names(self._config) or self._hosts_failed:
+                    if server_names(self._config) or self._unwritten:
                         await self._apply(self._config)
                     continue
                 news.clear()
@@ -167,54 +185,63 @@ class Reloader:
 
     async def _apply(self, config: Config) -> str | None:
         """Bring a configuration into effect; return the outcome, None when it was refused or seen before."""
-        arguments = (*self._fixed, *config_arguments(config, await self._resolve(config)))
+        setup = self._setup(config, await self._resolve(config))
         outcome = "unchanged"
-        if arguments != self._wanted:
-            if arguments == self._passed_over and config == self._config:
+        if setup != self._wanted:
+            if setup == self._passed_over and config == self._config:
                 return None
             if self._wanted is not None and not self._options.restart:
-                self._passed_over = arguments
+                self._passed_over = setup
                 _log.warning("the configuration changed: not restarting dnsmasq (-restartDnsmasq=false)")
                 outcome = "not_restarted"
-            elif refusal := await self._refusal(arguments):
-                self._passed_over = arguments
-                fault = Refusal(
-                    "stubDomains, upstreamNameservers", f"dnsmasq does not take what they make: {refusal}"
-                )
+            elif refusal := await self._refusal(setup):
+                self._passed_over = setup
+                fault = Refusal(_SERVER_KEYS, f"dnsmasq does not take what they make: {refusal}")
                 self._refused(f"{fault.key}: {fault.reason}", fault)
                 return None
             else:
                 outcome = "applied"
-        hosts_written = self._write_hosts(config)
+        changed = self._write_files(config, setup if outcome == "applied" else self._wanted or setup)
         self._config = config
         if outcome == "applied":
-            self._want(arguments)
+            self._want(setup, files_changed=changed)
+        elif changed:
+            self._child.feed(FilesChanged())
         behind = outcome == "not_restarted" or (outcome == "unchanged" and self._child.fallen_back)
-        complete = hosts_written and not self._failures and not behind
+        complete = not self._unwritten and not self._failures and not behind
         self._metrics.in_effect(complete=complete, unresolved=len(self._failures))
-        self._tell_effect(behind=behind, hosts_written=hosts_written)
+        self._tell_effect(behind=behind)
         return outcome
 
-    def _tell_effect(self, *, behind: bool, hosts_written: bool) -> None:
+    def _setup(self, config: Config, addresses: Mapping[str, tuple[str, ...]]) -> Setup:
+        """Return what dnsmasq shall run with; without a place for a file servers are arguments."""
+        servers = config_servers(config, addresses)
+        arguments = self._fixed
+        if self._files is None or self._files.servers is None:
+            arguments, servers = (*arguments, *server_arguments(servers)), ()
+        if config.upstream_nameservers:
+            arguments = (*arguments, "--no-resolv")
+        return Setup(arguments, servers)
+
+    def _tell_effect(self, *, behind: bool) -> None:
         faults = []
         if behind:
             faults.append(Refusal("", "dnsmasq runs with older arguments: see the nanny's log"))
-        if not hosts_written:
-            faults.append(Refusal("hosts", "the file for dnsmasq cannot be written"))
+        faults += [Refusal(key, "the file for dnsmasq cannot be written") for key in sorted(self._unwritten)]
         taken = self.configuration.last_success if faults else time.time()
         self.configuration = replace(
             self.configuration, in_force=self._config.as_keys(), refused=faults, last_success=taken
         )
 
-    def _want(self, arguments: Arguments) -> None:
-        self._wanted, self._passed_over = arguments, None
-        self._child.feed(Wanted(arguments))
+    def _want(self, setup: Setup, *, files_changed: bool) -> None:
+        self._wanted, self._passed_over = setup, None
+        self._child.feed(Wanted(setup.arguments, files_changed))
 
-    async def _refusal(self, arguments: Arguments) -> str | None:
-        if arguments == self._fixed:
+    async def _refusal(self, setup: Setup) -> str | None:
+        if setup == Setup(self._fixed):
             return None  # they passed at the start
         try:
-            return await self._child.refusal(arguments)
+            return await self._child.refusal(setup.arguments, server_arguments(setup.servers))
         except OSError as error:
             return _cannot_execute(self._options.dnsmasq, error).message
 
@@ -235,26 +262,38 @@ class Reloader:
         self._failures = resolution.failures
         return resolution.addresses
 
-    def _write_hosts(self, config: Config) -> bool:
-        """Return whether the hosts of the configuration are served."""
-        if self._hosts is None:
-            if config.hosts and config.hosts != self._config.hosts:
-                _log.error(
-                    "hosts: no effect: no temporary directory can be written; give -hostsDir or $TMPDIR"
-                )
-            return not config.hosts
-        try:
-            if self._hosts.write(config.hosts):
-                self._child.feed(HostsChanged())
-        except OSError as error:
-            if not self._hosts_failed:
-                _log.error("hosts: cannot write %s: %s; trying again", self._hosts.path, error.strerror)
-            self._hosts_failed = True
+    def _write_files(self, config: Config, setup: Setup) -> bool:
+        """Return whether the files changed; what cannot be written is tried again."""
+        if self._files is None:
+            if config.hosts:
+                if config.hosts != self._config.hosts:
+                    _log.error(
+                        "hosts: no effect: no temporary directory can be written; give -hostsDir or $TMPDIR"
+                    )
+                self._unwritten.add("hosts")
+            else:
+                self._unwritten.discard("hosts")
             return False
-        if self._hosts_failed:
-            _log.info("hosts: %s is written", self._hosts.path)
-        self._hosts_failed = False
-        return True
+        lines = "".join(f"server={server}\n" for server in setup.servers)
+        file = self._files.servers
+        servers_changed = file is not None and self._write(_SERVER_KEYS, file, lines)
+        if servers_changed:
+            _log.info("dnsmasq reads its servers: %s", ", ".join(setup.servers)[:_LONGEST_SHOWN] or "none")
+        return self._write("hosts", self._files.hosts, config.hosts) or servers_changed
+
+    def _write(self, key: str, file: LinesFile, lines: str) -> bool:
+        """Return whether the file changed."""
+        try:
+            changed = file.write(lines)
+        except OSError as error:
+            if key not in self._unwritten:
+                _log.error("%s: cannot write %s: %s; trying again", key, file.path, error.strerror)
+            self._unwritten.add(key)
+            return False
+        if key in self._unwritten:
+            _log.info("%s: %s is written", key, file.path)
+        self._unwritten.discard(key)
+        return changed
 
 
 def _cannot_execute(dnsmasq: str, error: OSError) -> StartFailure:

@@ -52,9 +52,10 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The child shall run with these arguments."""
+    """The child shall run with these arguments, and with its files, which may have changed, as they are."""
 
     arguments: Arguments
+    files_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class HostsChanged:
-    """The hosts file was written."""
+class FilesChanged:
+    """A file that it reads was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class StatisticsDue:
     """The child shall log its statistics."""
 
 
-Event = Wanted | Ready | Exited | RetryDue | GraceOver | Stop | HostsChanged | StatisticsDue
+Event = Wanted | Ready | Exited | RetryDue | GraceOver | Stop | FilesChanged | StatisticsDue
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class RetryAfter:
 
 @dataclass(frozen=True, slots=True)
 class ClearCache:
-    """Make the child forget cached answers and read its hosts again."""
+    """Make the child forget cached answers and read its files again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class Supervisor:
         self._good: Arguments | None = None
         self._alive = False
         self._final = False
-        self._hosts_missed = False
+        self._files_missed = False
         self._pause = FIRST_RETRY
         self._deaths = 0
         self._retry_reason = Reason.PORT_BUSY
@@ -167,8 +168,8 @@ class Supervisor:
         """Take an event in and return what is to do now."""
         actions: Sequence[Action] = ()
         match event:
-            case Wanted(arguments):
-                actions = self._want(arguments)
+            case Wanted(arguments, files_changed):
+                actions = self._want(arguments, files_changed)
             case Ready():
                 actions = self._ready()
             case Exited():
@@ -179,8 +180,8 @@ class Supervisor:
                 actions = [Kill()]
             case Stop():
                 actions = self._stop()
-            case HostsChanged():
-                actions = self._hosts_changed()
+            case FilesChanged():
+                actions = self._files_changed()
             case StatisticsDue() if self.state is State.RUNNING:
                 # Sooner, before its handlers are set, the signal would end dnsmasq.
                 actions = [LogStatistics()]
@@ -192,7 +193,7 @@ class Supervisor:
     def _pausing(self) -> bool:
         return self.state is State.STARTING and not self._alive and self._current is not None
 
-    def _want(self, arguments: Arguments) -> Sequence[Action]:
+    def _want(self, arguments: Arguments, files_changed: bool) -> Sequence[Action]:
         if self._final or self.state is State.EXITED:
             return []
         self._wanted = arguments
@@ -201,7 +202,7 @@ class Supervisor:
         if self._alive and self.state is not State.STOPPING and arguments != self._current:
             self.state = State.STOPPING
             return [Terminate()]
-        return []
+        return self._files_changed() if files_changed else []
 
     def _ready(self) -> Sequence[Action]:
         if self.state is not State.STARTING or not self._alive:
@@ -209,14 +210,14 @@ class Supervisor:
         self.state = State.RUNNING
         self._good = self._current
         self._pause = FIRST_RETRY
-        missed, self._hosts_missed = self._hosts_missed, False
+        missed, self._files_missed = self._files_missed, False
         return [ClearCache()] if missed else []
 
-    def _hosts_changed(self) -> Sequence[Action]:
-        """Tell a child that is up; one that starts may have read its hosts already, and is told later."""
+    def _files_changed(self) -> Sequence[Action]:
+        """Tell a child that is up; one that starts may have read them already, and is told later."""
         if self.state is State.RUNNING:
             return [ClearCache()]
-        self._hosts_missed = True
+        self._files_missed = True
         return []
 
     def _exited(self, event: Exited) -> Sequence[Action]:
@@ -263,5 +264,5 @@ class Supervisor:
     def _spawn(self, reason: Reason) -> Sequence[Action]:
         assert self._wanted is not None
         self.state, self._current, self._alive = State.STARTING, self._wanted, True
-        self._hosts_missed = False
+        self._files_missed = False
         return [Spawn(self._wanted, reason)]

@@ -7,9 +7,11 @@ from kubedns.shared.servers import ServerAddress
 from nanny.arguments import (
     changed_user,
     cluster_domains,
-    config_arguments,
+    config_servers,
     conflicts,
     fixed_arguments,
+    names_servers_file,
+    server_arguments,
     server_names,
 )
 
@@ -23,11 +25,11 @@ def config(stubs: str = "", upstreams: str = "") -> Config:
 
 def test_given_arguments_come_first_and_stay_as_they_are():
     given = ("--cache-size=1000", "-p", "5300", "--server=/x/")
-    assert fixed_arguments(given, root=False, hosts=None) == (*given, *ADDED)
+    assert fixed_arguments(given, root=False, files=()) == (*given, *ADDED)
 
 
 def test_root_stays_root_so_that_the_parent_death_signal_holds():
-    assert fixed_arguments((), root=True, hosts=None) == (*ADDED, "--user=root", "--group=root")
+    assert fixed_arguments((), root=True, files=()) == (*ADDED, "--user=root", "--group=root")
 
 
 @pytest.mark.parametrize(
@@ -39,48 +41,56 @@ def test_root_stays_root_so_that_the_parent_death_signal_holds():
     ],
 )
 def test_what_is_given_is_not_added(given):
-    assert fixed_arguments(given, root=True, hosts=None) == given
+    assert fixed_arguments(given, root=True, files=()) == given
+
+
+def test_a_servers_file_that_is_given_is_found():
+    assert names_servers_file(("--port=53", "--servers-file=/x"))
+    assert names_servers_file(("--servers-file", "/x"))
+    assert not names_servers_file(("--server=/x/", "-S"))
+
+
+def test_servers_are_arguments_without_a_place_for_a_file():
+    assert server_arguments(("/a.test/192.0.2.1#53",)) == ("--server=/a.test/192.0.2.1#53",)
 
 
 def test_the_hosts_file_is_named():
-    assert fixed_arguments((), root=False, hosts="/x/hosts")[-1] == "--addn-hosts=/x/hosts"
+    assert fixed_arguments((), root=False, files=("--addn-hosts=/x/hosts",))[-1] == "--addn-hosts=/x/hosts"
 
 
-def test_servers_of_stub_domains_come_before_upstreams_and_no_resolv_follows():
-    assert config_arguments(
+def test_servers_of_stub_domains_come_before_upstreams():
+    assert config_servers(
         config(
             '{"b.test": ["192.0.2.1:5353", "2001:db8::1"], "a.test": ["192.0.2.2"]}',
             '["192.0.2.3", "[::1]:54"]',
         ),
         {},
     ) == (
-        "--server=/a.test/192.0.2.2#53",
-        "--server=/b.test/192.0.2.1#5353",
-        "--server=/b.test/2001:db8::1#53",
-        "--server=192.0.2.3#53",
-        "--server=::1#54",
-        "--no-resolv",
+        "/a.test/192.0.2.2#53",
+        "/b.test/192.0.2.1#5353",
+        "/b.test/2001:db8::1#53",
+        "192.0.2.3#53",
+        "::1#54",
     )
 
 
-def test_without_upstreams_resolv_conf_stays():
-    assert "--no-resolv" not in config_arguments(config('{"a.test": ["192.0.2.2"]}'), {})
-    assert config_arguments(Config(), {}) == ()
+def test_no_keys_make_no_servers():
+    assert config_servers(Config(), {}) == ()
 
 
 def test_names_of_servers_never_reach_dnsmasq():
     named = config('{"a.test": ["ns.test:5353", "192.0.2.9"], "b.test": ["gone.test"]}')
     assert server_names(named) == {"ns.test": ("a.test",), "gone.test": ("b.test",)}
-    assert config_arguments(named, {"ns.test": ("192.0.2.7", "192.0.2.8")}) == (
-        "--server=/a.test/192.0.2.7#5353",
-        "--server=/a.test/192.0.2.8#5353",
-        "--server=/a.test/192.0.2.9#53",
+    assert config_servers(named, {"ns.test": ("192.0.2.7", "192.0.2.8")}) == (
+        "/a.test/192.0.2.7#5353",
+        "/a.test/192.0.2.8#5353",
+        "/a.test/192.0.2.9#53",
     )
 
 
 def test_an_address_that_two_names_share_stands_once():
     named = config('{"a.test": ["one.test", "two.test"]}')
-    assert len(config_arguments(named, {"one.test": ("192.0.2.7",), "two.test": ("192.0.2.7",)})) == 1
+    assert len(config_servers(named, {"one.test": ("192.0.2.7",), "two.test": ("192.0.2.7",)})) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from nanny.supervisor import (
     End,
     Event,
     Exited,
+    FilesChanged,
     GraceOver,
-    HostsChanged,
     Kill,
     LogStatistics,
     Ready,
@@ -192,14 +192,21 @@ def test_statistics_are_asked_only_of_a_child_that_is_up():
 
 
 def test_changed_hosts_are_told_at_once_or_as_soon_as_the_child_is_up():
-    assert list(after(Wanted(A), Ready()).handle(HostsChanged())) == [ClearCache()]
-    assert list(after(Wanted(A), HostsChanged()).handle(Ready())) == [ClearCache()]
-    assert not after(HostsChanged(), Wanted(A)).handle(Ready())
-    assert not after(Wanted(A), Ready(), Wanted(B), HostsChanged(), Exited("as told")).handle(Ready())
+    assert list(after(Wanted(A), Ready()).handle(FilesChanged())) == [ClearCache()]
+    assert list(after(Wanted(A), FilesChanged()).handle(Ready())) == [ClearCache()]
+    assert not after(FilesChanged(), Wanted(A)).handle(Ready())
+    assert not after(Wanted(A), Ready(), Wanted(B), FilesChanged(), Exited("as told")).handle(Ready())
+
+
+def test_files_that_changed_with_the_arguments_are_read_by_the_next_child_alone():
+    assert list(Supervisor().handle(Wanted(A, files_changed=True))) == [Spawn(A, Reason.START)]
+    assert not after(Wanted(A, files_changed=True)).handle(Ready())
+    assert list(after(Wanted(A), Ready()).handle(Wanted(B, files_changed=True))) == [Terminate()]
+    assert list(after(Wanted(A), Ready()).handle(Wanted(A, files_changed=True))) == [ClearCache()]
 
 
 EVENTS = st.sampled_from(
-    [Wanted(A), Wanted(B), Wanted(C), Ready(), DIED, BUSY, RetryDue(), GraceOver(), Stop(), HostsChanged()]
+    [Wanted(A), Wanted(B), Wanted(C), Ready(), DIED, BUSY, RetryDue(), GraceOver(), Stop(), FilesChanged()]
 )
 
 
