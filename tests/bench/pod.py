@@ -65,7 +65,7 @@ def measure(
     The record server alone forwards nothing, so it has no series for names elsewhere.
     """
     outside = bench.outside()
-    pods = [start(bench, api, wiring, outside.port) for wiring in (CLASSIC,)]
+    pods = [start(bench, api, wiring, outside.port) for wiring in (CLASSIC, KUBEDNS_FIRST)]
     floor = Pod("echo", echo.port, (echo.program,))
     heart = Pod(ALONE, alone.port, (alone.program,))
     datagrams = [
