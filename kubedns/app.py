@@ -322,7 +322,10 @@ class KubeDns:
             settings=lambda: self._settings.reloads,
             configuration=lambda: self._settings.configuration,
             upstreams=self._upstream_checks.reports,
-            drops=lambda: {"socket": self._udp.dropped, "overload": self._forwarder.overloads},
+            drops=lambda: {
+                "socket": self._udp.dropped,
+                "overload": self._forwarder.overloads + self._server.overloads,
+            },
             now=time.monotonic,
         )
 

@@ -30,6 +30,12 @@ _log = logging.getLogger(__name__)
 _REFUSED_TYPES: Final = frozenset((numbers.ANY, numbers.AXFR, numbers.IXFR))
 _LONGEST_CHAIN_SECONDS: Final = 2.0
 """How long a client waits for an alias that leads out of the zone, as for any forwarded question."""
+MOST_CHAINS: Final = 1000
+"""Aliases followed out of the zone at once; a question beyond them gets SERVFAIL.
+
+Each is a task and holds its question.  A chain counts from its start, and those of one batch of
+messages start together: the limit may be passed by one batch.
+"""
 
 
 Revise = Callable[[Query, Said, bool], Awaitable[bytes | None]]
@@ -49,7 +55,10 @@ class Forwarder(Protocol):
 
 
 class Server:
-    """Answers messages.  `set_clock` must be called before the first one, and from time to time."""
+    """Answers messages.  `set_clock` must be called before the first one, and from time to time.
+
+    `overloads` counts questions that got SERVFAIL because too many aliases were being followed.
+    """
 
     def __init__(
         self, backend: Backend, answers: ZoneAnswers, forwarder: Forwarder, counters: ServerCounters
@@ -63,6 +72,8 @@ class Server:
         self._fast = FastPath(backend, self._negatives, counters)
         self._synced = False
         self._took_full_path = False
+        self._chains = 0
+        self.overloads = 0
 
     def took_full_path(self) -> bool:
         """Whether the reply given last was made for its question; asked once for each reply."""
@@ -141,6 +152,11 @@ class Server:
             return self._refuse(query, self._auth, tcp)
         answer = self._answers.resolve(query.labels, query.qtype, query.limit(tcp))
         if isinstance(answer, Chain):
+            if self._chains >= MOST_CHAINS:
+                self.overloads += 1
+                return self._finish(
+                    query, pack(query, Answer(numbers.SERVFAIL, authoritative=False)), self._auth, tcp
+                )
             return Awaited(self._follow(query, answer, tcp), name="alias out of the zone")
         self._counters.misses += 1
         if not answer.answer and answer.rcode in (numbers.NOERROR, numbers.NXDOMAIN):
@@ -154,11 +170,14 @@ class Server:
     async def _follow(self, query: Query, chain: Chain, tcp: bool) -> bytes:
         """Take an alias that leads out of the zone to its end, or as far as time allows."""
         begun = perf_counter()
+        self._chains += 1
         try:
             async with asyncio.timeout(_LONGEST_CHAIN_SECONDS):
                 answer = await self._at_the_end(chain)
         except TimeoutError:
             answer = self._answers.unresolved(chain)
+        finally:
+            self._chains -= 1
         self._auth.time(perf_counter() - begun, 1)
         return self._finish(query, pack(query, answer), self._auth, tcp)
 

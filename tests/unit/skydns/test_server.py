@@ -9,10 +9,10 @@ from kubedns.backend import BackendError
 from kubedns.dns.records import Resolution, UpstreamRecord
 from kubedns.objects import Service, Topology
 from kubedns.skydns.answers import Policy, ZoneAnswers
-from kubedns.skydns.server import Server
+from kubedns.skydns.server import MOST_CHAINS, Server
 from kubedns.telemetry.counters import Outcome, ServerCounters
 from kubedns.zone.clusterzone import ClusterZone
-from tests.later import settled
+from tests.later import Mailbox, settled
 from tests.protocol.oracle import Rr
 from tests.protocol.reading import ask, read
 from tests.protocol.served import Served, TableForwarder, own_loop
@@ -55,6 +55,23 @@ class Silent(TableForwarder):
         raise AssertionError
 
 
+class Gate(TableForwarder):
+    """Comes back for everybody once it is opened; `full` says that as many wait as may."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.waiting = 0
+        self.full = asyncio.Event()
+        self.open = asyncio.Event()
+
+    async def resolve(self, labels, qtype) -> Resolution:
+        self.waiting += 1
+        if self.waiting == MOST_CHAINS:
+            self.full.set()
+        await self.open.wait()
+        return Resolution(0, (UpstreamRecord(labels, 1, 30, bytes((192, 0, 2, 1))),))
+
+
 class Endless(TableForwarder):
     """Says of every name that it is an alias of another, taking its time."""
 
@@ -77,6 +94,27 @@ async def test_alias_whose_target_never_answers_is_servfail_with_the_alias(zone)
     reply = read(query, await asyncio.wait_for(settled(waiting), 30))
     assert reply.rcode == "SERVFAIL"
     assert reply.rdatas("CNAME") == {"up.example."}
+
+
+async def test_aliases_beyond_the_limit_are_servfail_until_others_are_done(zone):
+    gate = Gate()
+    server = server_of(zone, gate)
+    query = ask(f"ext.shop.svc.{D}")
+    boxes = [Mailbox() for _ in range(MOST_CHAINS)]
+    for box in boxes:
+        waiting = server.respond(query)
+        assert waiting is not None
+        assert not isinstance(waiting, bytes)
+        waiting.begin(box, None)
+    await asyncio.wait_for(gate.full.wait(), 30)
+    refused = server.respond(query)
+    assert isinstance(refused, bytes)
+    assert read(query, refused).rcode == "SERVFAIL"
+    assert server.overloads == 1
+    gate.open.set()
+    await asyncio.wait_for(asyncio.gather(*(box.reply for box in boxes)), 30)
+    assert read(query, await settled(server.respond(query))).rcode == "NOERROR"
+    assert server.overloads == 1
 
 
 async def test_chain_of_slow_upstreams_is_given_up_as_a_whole(zone):
