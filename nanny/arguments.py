@@ -16,6 +16,9 @@ Arguments = tuple[str, ...]
 Addresses = Mapping[str, tuple[str, ...]]
 """Hostname -> its IP addresses in a stable order; one that did not resolve is not in it."""
 
+_HOSTS_TTL: Final = 30
+"""Seconds for which clients may keep an address of `hosts`; dnsmasq's own 0 has them ask each time."""
+
 REVERSE_DOMAINS: Final = ("in-addr.arpa", "ip6.arpa")
 
 
@@ -31,6 +34,8 @@ def fixed_arguments(given: Sequence[str], *, root: bool, files: Arguments) -> Ar
         needed.append("--log-facility=-")
     if not _stands(given, "-x", "--pid-file"):
         needed.append("--pid-file=")
+    if not _stands(given, "--local-ttl", "--local-ttl"):
+        needed.append(f"--local-ttl={_HOSTS_TTL}")
     if root and not _stands(given, "-u", "--user"):
         needed.append("--user=root")
     if root and not _stands(given, "-g", "--group"):
@@ -52,6 +57,21 @@ def config_servers(config: Config, addresses: Addresses) -> tuple[str, ...]:
                 words[f"/{domain}/{_server_word(address, server.port)}"] = None
     for server in config.upstream_nameservers:
         words[_server_word(server.host, server.port)] = None
+    return tuple(words)
+
+
+def hosts_servers(config: Config) -> tuple[str, ...]:
+    """Return the values of `server` that keep the names of `hosts` to their lines (seen with 2.90).
+
+    `/NAME/` answers every other type of the name with NODATA; `/*.NAME/#` has the names below it
+    asked as all others are.  A name at or below a stub domain is left to the servers of that, which
+    `#` would pass over.
+    """
+    words: dict[str, None] = {}
+    for line in config.hosts.splitlines():
+        for name in line.split()[1:]:
+            if not any(f".{name}".endswith(f".{domain}") for domain in config.stub_domains):
+                words |= dict.fromkeys((f"/{name}/", f"/*.{name}/#"))
     return tuple(words)
 
 

@@ -109,7 +109,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
 _TAIL = """
 Everything after -- goes to dnsmasq as it stands, followed by --no-resolv as the
 configuration has it, by --addn-hosts and --servers-file, and by these where they are not given: --keep-in-foreground,
---log-facility=-, --pid-file= (none), and when root --user=root --group=root: a dnsmasq that changes
+--log-facility=-, --pid-file= (none), --local-ttl=30, and when root --user=root --group=root: a dnsmasq that changes
 its user would survive a nanny that is killed.
 
 Exit status: 0 after SIGTERM or SIGINT; 1 when dnsmasq does not come up, keeps dying (6 times in a row

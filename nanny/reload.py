@@ -23,6 +23,7 @@ from nanny.arguments import (
     cluster_domains,
     config_servers,
     conflicts,
+    hosts_servers,
     server_arguments,
     server_names,
 )
@@ -274,10 +275,10 @@ class Reloader:
             else:
                 self._unwritten.discard("hosts")
             return False
-        lines = "".join(f"server={server}\n" for server in setup.servers)
+        lines = "".join(f"server={server}\n" for server in (*setup.servers, *hosts_servers(config)))
         file = self._files.servers
         servers_changed = file is not None and self._write(_SERVER_KEYS, file, lines)
-        if servers_changed:
+        if servers_changed and setup.servers != (self._wanted.servers if self._wanted else ()):
             _log.info("dnsmasq reads its servers: %s", ", ".join(setup.servers)[:_LONGEST_SHOWN] or "none")
         return self._write("hosts", self._files.hosts, config.hosts) or servers_changed
 

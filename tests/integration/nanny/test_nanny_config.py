@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from dnslib import DNSRecord
+from dnslib import RCODE, DNSRecord
 
 from tests.integration.nanny.conftest import Nanny, wait_for
 
@@ -225,6 +225,24 @@ def test_hosts_are_served_changed_and_removed_without_a_restart(start, name_serv
     wait_for("the removal", lambda: nanny.rcode("www.test") == "NXDOMAIN")
     assert nanny.pid == first
     assert nanny.log.count("] restarting ") == 0
+
+
+def test_a_host_has_no_other_types_and_captures_no_names_below(start, name_server):
+    upstream = name_server(sub_www_test="192.0.2.9", www_test="192.0.2.66")
+    nanny = start("--no-resolv", f"--server=127.0.0.1#{upstream.port}", flags=())
+    nanny.wait_up()
+    nanny.write(hosts="192.0.2.7 www.test\n")
+    wait_for("the host", lambda: nanny.addresses("www.test") == ["192.0.2.7"])
+    upstream.seen.clear()
+    for kind in ("AAAA", "HTTPS", "MX", "TXT"):
+        answer = nanny.ask("www.test", kind)
+        assert (RCODE[answer.header.rcode], answer.rr) == ("NOERROR", [])
+    assert "www.test" not in upstream.seen
+    assert nanny.ask("www.test").rr[0].ttl == 30
+    assert nanny.addresses("sub.www.test") == ["192.0.2.9"]
+    assert str(nanny.ask("7.2.0.192.in-addr.arpa", "PTR").rr[0].rdata) == "www.test."
+    nanny.write()
+    wait_for("the removal", lambda: nanny.addresses("www.test") == ["192.0.2.66"])
 
 
 def test_hosts_that_could_not_be_written_are_served_as_soon_as_they_can(start, tmp_path):

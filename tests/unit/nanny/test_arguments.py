@@ -10,13 +10,14 @@ from nanny.arguments import (
     config_servers,
     conflicts,
     fixed_arguments,
+    hosts_servers,
     names_servers_file,
     server_arguments,
     server_names,
 )
 
 KUBEDNS = ServerAddress("127.0.0.1", 10053)
-ADDED = ("--keep-in-foreground", "--log-facility=-", "--pid-file=")
+ADDED = ("--keep-in-foreground", "--log-facility=-", "--pid-file=", "--local-ttl=30")
 
 
 def config(stubs: str = "", upstreams: str = "") -> Config:
@@ -35,9 +36,9 @@ def test_root_stays_root_so_that_the_parent_death_signal_holds():
 @pytest.mark.parametrize(
     "given",
     [
-        ("-k", "--log-facility=/x", "--pid-file=/y", "--user=nobody", "--group=nobody"),
-        ("--no-daemon", "-8", "-", "-x/y", "-unobody", "-g", "nobody"),
-        ("-d", "--log-facility", "-", "-x", "/y", "-u", "nobody", "-gnobody"),
+        ("-k", "--local-ttl=5", "--log-facility=/x", "--pid-file=/y", "--user=nobody", "--group=nobody"),
+        ("--no-daemon", "--local-ttl=0", "-8", "-", "-x/y", "-unobody", "-g", "nobody"),
+        ("-d", "--local-ttl", "7", "--log-facility", "-", "-x", "/y", "-u", "nobody", "-gnobody"),
     ],
 )
 def test_what_is_given_is_not_added(given):
@@ -48,6 +49,13 @@ def test_a_servers_file_that_is_given_is_found():
     assert names_servers_file(("--port=53", "--servers-file=/x"))
     assert names_servers_file(("--servers-file", "/x"))
     assert not names_servers_file(("--server=/x/", "-S"))
+
+
+def test_names_of_hosts_are_kept_to_their_lines_but_not_those_of_stub_domains():
+    hosts = b"192.0.2.7 www.test w\n192.0.2.8 www.test x.corp.test corp.test notcorp.test\n"
+    config, _ = parse_config({"hosts": hosts, "stubDomains": b'{"corp.test": ["192.0.2.1"]}'}, "")
+    names = ("www.test", "w", "notcorp.test")
+    assert hosts_servers(config) == tuple(word for name in names for word in (f"/{name}/", f"/*.{name}/#"))
 
 
 def test_servers_are_arguments_without_a_place_for_a_file():
