@@ -16,7 +16,7 @@ from kubedns.shared.log import program_line, setup_logging, warn_ignored_flags
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.shared.upstreamcheck import Target, UpstreamChecks
 from kubedns.shared.web import serve
-from nanny.arguments import changed_user, fixed_arguments, names_servers_file
+from nanny.arguments import changed_user, fixed_arguments, names_servers_file, resolver_arguments
 from nanny.files import Files, open_files
 from nanny.keeper import Keeper
 from nanny.metrics import Metrics
@@ -80,6 +80,7 @@ class Nanny:
                 "dnsmasq changes to user %s: it will survive a nanny that is killed by SIGKILL", user
             )
         fixed = fixed_arguments(options.given, root=root, files=files.arguments if files else ())
+        fixed = (*fixed, *resolver_arguments(options.given, options.kubedns_server))
         self._reloader = Reloader(options, fixed, files, self._keeper, self._metrics)
         self._upstreams = UpstreamChecks(self._targets)
         self._metrics.show_upstreams(self._upstreams.reports)

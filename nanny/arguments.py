@@ -43,6 +43,17 @@ def fixed_arguments(given: Sequence[str], *, root: bool, files: Arguments) -> Ar
     return (*given, *needed, *files)
 
 
+def resolver_arguments(given: Sequence[str], kubedns: ServerAddress) -> Arguments:
+    """Return the route of `resolver.arpa` to kube-dns, where the cluster domain is routed there.
+
+    kube-dns answers NODATA: no upstream may designate resolvers for us (RFC 9462 6.1).
+    """
+    given_routes = {domain for routed, _ in given_servers(given) for domain in routed}
+    if not cluster_domains(given, kubedns) or "resolver.arpa" in given_routes:
+        return ()
+    return (f"--server=/resolver.arpa/{_server_word(kubedns.host, kubedns.port)}",)
+
+
 def names_servers_file(given: Sequence[str]) -> bool:
     """Whether a servers file is given: dnsmasq takes one only."""
     return any(word.partition("=")[0] == "--servers-file" for word in given)
@@ -96,7 +107,7 @@ def cluster_domains(given: Sequence[str], kubedns: ServerAddress) -> tuple[str, 
     for routed, server in given_servers(given):
         if server == kubedns:
             domains |= dict.fromkeys(routed)
-    return tuple(domain for domain in domains if domain not in REVERSE_DOMAINS)
+    return tuple(domain for domain in domains if domain not in (*REVERSE_DOMAINS, "resolver.arpa"))
 
 
 def conflicts(given: Sequence[str], config: Config) -> tuple[str, ...]:

@@ -58,6 +58,18 @@ def test_idle_tcp_clients_do_not_keep_others_out(start, kubedns):
         assert nanny.ask("a.test", tcp=True).rr
 
 
+def test_resolver_arpa_is_asked_of_kube_dns(start, kubedns, name_server):
+    upstream = name_server()
+    kubedns_flag = f"--kubednsServer=127.0.0.1:{kubedns.port}"
+    nanny = start(
+        "--no-resolv", f"--server=127.0.0.1#{upstream.port}", *shipped(kubedns.port), flags=(kubedns_flag,)
+    )
+    nanny.wait_up()
+    nanny.ask("_dns.resolver.arpa", "TXT")
+    assert "_dns.resolver.arpa" in kubedns.seen
+    assert "_dns.resolver.arpa" not in upstream.seen
+
+
 def test_negative_answers_are_cached(start, kubedns, name_server):
     upstream = name_server()
     nanny = start("--no-resolv", f"--server=127.0.0.1#{upstream.port}", *shipped(kubedns.port))

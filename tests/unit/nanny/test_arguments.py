@@ -12,6 +12,7 @@ from nanny.arguments import (
     fixed_arguments,
     hosts_servers,
     names_servers_file,
+    resolver_arguments,
     server_arguments,
     server_names,
 )
@@ -56,6 +57,13 @@ def test_names_of_hosts_are_kept_to_their_lines_but_not_those_of_stub_domains():
     config, _ = parse_config({"hosts": hosts, "stubDomains": b'{"corp.test": ["192.0.2.1"]}'}, "")
     names = ("www.test", "w", "notcorp.test")
     assert hosts_servers(config) == tuple(word for name in names for word in (f"/{name}/", f"/*.{name}/#"))
+
+
+def test_resolver_arpa_goes_where_the_cluster_domain_goes():
+    route = "--server=/resolver.arpa/127.0.0.1#10053"
+    assert resolver_arguments(("--server=/corp.local/127.0.0.1#10053",), KUBEDNS) == (route,)
+    assert resolver_arguments(("--server=/corp.local/127.0.0.1#10053", route), KUBEDNS) == ()
+    assert resolver_arguments(("--server=/in-addr.arpa/127.0.0.1#10053",), KUBEDNS) == ()
 
 
 def test_servers_are_arguments_without_a_place_for_a_file():
