@@ -49,6 +49,7 @@ from kubedns.telemetry.counters import ServerCounters
 from kubedns.telemetry.report import ReportView, report
 from kubedns.telemetry.status import metrics_app, status_app
 from kubedns.telemetry.summary import summary
+from kubedns.telemetry.upstreams import UpstreamCollector
 from kubedns.transport.listeners import listen
 from kubedns.transport.tcp import TcpServer
 from kubedns.transport.udp import UdpServer
@@ -291,6 +292,7 @@ class KubeDns:
         ProcessCollector(registry=registry)
         registry.register(ServerCollector(self._counters, names.namespace, names.subsystem))
         registry.register(ClusterCollector(self._view()))
+        registry.register(UpstreamCollector(self._forwarder.traffic))
         return metrics_app(registry, names.path)
 
     def _report_view(self) -> ReportView:

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from typing import Final
 
 from kubedns.dns import numbers
-from kubedns.dns.message import Verdict, bare, is_reply_to, is_well_formed, verdict
+from kubedns.dns.message import Verdict, bare, is_reply_to, is_well_formed, rcode, verdict
 from kubedns.shared.tasks import spawn
 from kubedns.upstream.servers import Upstream
 
@@ -42,6 +42,7 @@ class Ask:
         self._end = end
         self._report = report
         self._strays = 0
+        self._sent_at: float | None = None
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         self._stream: asyncio.Task[None] | None = None
@@ -62,6 +63,7 @@ class Ask:
         """Send the question in a datagram, once more where it was sent before, unless it has moved to TCP."""
         if self._stream is not None:
             return
+        self._count_sent()
         try:
             if self._socket is None:
                 self._socket = socket.socket(self.upstream.family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
@@ -75,11 +77,13 @@ class Ask:
 
     def over_tcp(self) -> None:
         """Send the question over a connection, on which no other one is under way."""
+        self._count_sent()
         self._close_socket()
         self._stream = spawn(self._exchange(), name=f"ask {self.upstream.server} over TCP")
 
     def close(self) -> None:
         """End it without a report."""
+        self._count_ended()
         self._close_socket()
         if self._stream is not None:
             self._stream.cancel()
@@ -98,6 +102,7 @@ class Ask:
                 self._take_datagram(datagram)
                 return
             self._strays += 1
+            self.upstream.traffic.failures["mismatch"] += 1
             if self._strays >= _MOST_STRAYS:
                 self.over_tcp()
 
@@ -157,6 +162,7 @@ class Ask:
         return bytes(received)
 
     def _take(self, reply: bytes, worth: Verdict) -> None:
+        self._count_reply(reply, worth)
         self.close()
         self.reply, self.verdict = reply, worth
         self._report(self)
@@ -167,7 +173,32 @@ class Ask:
             self.reply, self.verdict = self.truncated, Verdict.TRUNCATED
         else:
             self.error = error
+            if self.fault is not None:
+                self.upstream.traffic.failures["refused"] += 1
         self._report(self)
+
+    def _count_sent(self) -> None:
+        """Count the question once, however often and in whatever way it is sent."""
+        if self._sent_at is None:
+            self._sent_at = self._loop.time()
+            self.upstream.traffic.requests += 1
+            self.upstream.traffic.in_flight += 1
+
+    def _count_reply(self, reply: bytes, worth: Verdict) -> None:
+        traffic = self.upstream.traffic
+        if self._sent_at is not None:
+            traffic.seconds.observe(self._loop.time() - self._sent_at)
+        if worth is Verdict.MALFORMED:
+            traffic.failures["malformed"] += 1
+        elif rcode(reply) == numbers.SERVFAIL:
+            traffic.failures["servfail"] += 1
+        elif worth is Verdict.UNWELCOME:
+            traffic.failures["refused"] += 1
+
+    def _count_ended(self) -> None:
+        if self._sent_at is not None:
+            self._sent_at = None
+            self.upstream.traffic.in_flight -= 1
 
     def _close_socket(self) -> None:
         if self._socket is not None:

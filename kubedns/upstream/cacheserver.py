@@ -69,6 +69,7 @@ class CacheServer:
                 ask.over_udp()
             await asyncio.wait((reported, down), return_when=asyncio.FIRST_COMPLETED)
             if not reported.done():
+                self.upstream.traffic.failures["timeout"] += 1
                 return ask.truncated
             return self._taken(ask)
         finally:

@@ -87,6 +87,7 @@ class Exchange:
         except TimeoutError:
             if current.truncated is None:
                 now = asyncio.get_running_loop().time()
+                current.upstream.traffic.failures["timeout"] += 1
                 current.upstream.failed(f"no reply within {share:.2f} s", now)
             return current.truncated
 

@@ -27,6 +27,7 @@ from kubedns.shared.reply import Awaited, Later, Peer, Sink
 from kubedns.shared.servers import ServerAddress
 from kubedns.shared.tasks import cancel, spawn
 from kubedns.telemetry.counters import Outcome, SystemCounters
+from kubedns.telemetry.upstreams import UpstreamTraffic
 from kubedns.upstream.cacheserver import CacheServer
 from kubedns.upstream.exchange import BUDGET_SECONDS, Exchange
 from kubedns.upstream.hop import for_client, outgoing, refuses_edns
@@ -118,6 +119,13 @@ class Forwarder:
     def targets(self) -> list[tuple[ServerAddress, str]]:
         """Return each server in force with the domain that it is asked for, `.` for all other names."""
         return self._routes.targets()
+
+    def traffic(self) -> Mapping[str, UpstreamTraffic]:
+        """Return the counts of each server in use by its address; of one named twice, those of the cache."""
+        used = {str(address): server.traffic for address, server in self._known.items()}
+        if self.cache is not None:
+            used[str(self.cache.upstream.server)] = self.cache.upstream.traffic
+        return used
 
     def use_cache(self, server: ServerAddress) -> None:
         """Ask one server for names elsewhere before those of the configuration; called once, at the start.

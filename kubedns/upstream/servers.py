@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from kubedns.dns.names import Labels, to_text
 from kubedns.shared.servers import ServerAddress
+from kubedns.telemetry.upstreams import UpstreamTraffic
 from kubedns.upstream.streams import IdleStreams
 
 PENALTY_SECONDS: Final = 10.0
@@ -37,7 +38,7 @@ Endpoint = tuple[str, int]
 class Upstream:
     """One server; `family` and `sockaddr` are what its sockets connect with, `streams` idle connections.
 
-    `under_way` counts the questions that go to it first.
+    `under_way` counts the questions that go to it first; `traffic` is what the metrics show.
     """
 
     __slots__ = (
@@ -49,6 +50,7 @@ class Upstream:
         "server",
         "sockaddr",
         "streams",
+        "traffic",
         "under_way",
     )
 
@@ -64,6 +66,7 @@ class Upstream:
         self.family = info[0][0]
         self.sockaddr: tuple[Any, ...] = info[0][4]
         self.streams = IdleStreams()
+        self.traffic = UpstreamTraffic()
         self.under_way = 0
         self._failing = False
         self._last_until = 0.0
