@@ -26,7 +26,7 @@ from kubedns.cluster.configmap import ConfigData
 from kubedns.cluster.credentials import load_credentials
 from kubedns.cluster.files import CredentialsError
 from kubedns.config.directory import DirectoryFollower
-from kubedns.config.options import PROGRAM, Options, from_argv, help_text
+from kubedns.config.options import PROGRAM, Options, from_argv, help_text, is_service_link
 from kubedns.config.resolvconf import ResolvConf
 from kubedns.config.settings import Settings
 from kubedns.dns.names import to_text
@@ -347,6 +347,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     setup_logging(options.verbosity)
     warn_ignored_flags(options.ignored_flags)
+    if is_service_link(link := os.environ.get("PROMETHEUS_PORT", "")):
+        _log.warning(
+            "PROMETHEUS_PORT=%s is kubelet's link to a Service named prometheus, no port: the default is used; "
+            "enableServiceLinks: false in the pod keeps such variables away",
+            link,
+        )
     if options.check_config:
         from kubedns.config.check import check_config
 

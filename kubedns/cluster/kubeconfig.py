@@ -40,6 +40,7 @@ class KubeconfigCredentials:
         self._loaded: Stamp | None = None
         self._configuration: Any = None
         self._trust = TrustFiles()
+        self._warned_plain = False
         self._load()
 
     @property
@@ -69,6 +70,9 @@ class KubeconfigCredentials:
             raise CredentialsError(f"kubeconfig {self._path}: the credential expired: {error}") from error
         # A token file ends in a newline as a rule, which no header can hold.
         authorization = settings["BearerToken"]["value"].strip() if "BearerToken" in settings else None
+        if authorization and not self.server.startswith("https:"):
+            self._warn_plain()
+            authorization = None
         return Access(
             self.server,
             authorization,
@@ -76,6 +80,15 @@ class KubeconfigCredentials:
             self._configuration.tls_server_name,
             self._proxy(),
         )
+
+    def _warn_plain(self) -> None:
+        if not self._warned_plain:
+            self._warned_plain = True
+            _log.warning(
+                "kubeconfig %s: its token is not sent to %s, which has no TLS: anybody on the way could read it",
+                self._path,
+                self.server,
+            )
 
     def _proxy(self) -> str | None:
         """Return the proxy of the kubeconfig or the environment, unless the server is excepted from it."""

@@ -10,11 +10,12 @@ kept when its `ready` is true, null or absent; `serving` and `terminating` do no
 
 import base64
 import binascii
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from socket import AF_INET, AF_INET6, inet_pton
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from kubedns.dns.names import is_dns_1123_label
 from kubedns.objects import Endpoint, EndpointSlice, Key, Port, Service
@@ -130,15 +131,36 @@ def _endpoint(entry: Any, refused: list[str]) -> Endpoint | None:
     return Endpoint(addresses, hostname)
 
 
+_IPV6_OCTETS: Final = 16
+_IPV4_NUMBERS: Final = 4
+_MAPPED: Final = bytes(10) + b"\xff\xff"
+"""What an IPv4-mapped IPv6 address begins with (RFC 4291 2.5.5.2): the address behind it is meant."""
+_DECIMAL: Final = re.compile(r"[0-9]{1,3}")
+
+
 def _addresses(texts: Iterable[Any], what: str, refused: list[str]) -> tuple[bytes, ...]:
     packed: dict[bytes, None] = {}
     for text in texts:
         # Ten times as fast as `names.pack_address`, and there may be 100,000 of them.
         try:
-            packed[inet_pton(AF_INET6 if ":" in text else AF_INET, text)] = None
+            address = inet_pton(AF_INET6 if ":" in text else AF_INET, text)
         except (OSError, ValueError, TypeError):
-            refused.append(f"{what} {_shown(text)} is not an IP address")
+            decimal = _with_leading_zeros(text)
+            if decimal is None:
+                refused.append(f"{what} {_shown(text)} is not an IP address")
+                continue
+            address = decimal
+        packed[address.removeprefix(_MAPPED) if len(address) == _IPV6_OCTETS else address] = None
     return tuple(packed)
+
+
+def _with_leading_zeros(text: Any) -> bytes | None:
+    """Return an IPv4 address whose numbers begin with zeros, read as decimal, as API servers do; else None."""
+    parts = text.split(".") if isinstance(text, str) else []
+    if len(parts) != _IPV4_NUMBERS or not all(_DECIMAL.fullmatch(part) for part in parts):
+        return None
+    numbers = [int(part) for part in parts]
+    return bytes(numbers) if max(numbers) < 256 else None
 
 
 def _ports(value: Any, refused: list[str]) -> tuple[Port, ...]:

@@ -290,8 +290,15 @@ def _expanded(text: str, environ: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda found: environ.get(found[1] or found[2], ""), text)
 
 
+def is_service_link(value: str) -> bool:
+    """Whether kubelet set a variable NAME_PORT for a Service of that name: `tcp://10.96.0.9:9090`."""
+    return value.startswith(("tcp://", "udp://", "sctp://"))
+
+
 def _metrics(environ: Mapping[str, str]) -> Metrics:
     text = environ.get("PROMETHEUS_PORT", str(METRICS_PORT)).strip()
+    if is_service_link(text):
+        text = str(METRICS_PORT)
     try:
         port = integer(0, 65535)(text or "0")
     except ValueError as error:

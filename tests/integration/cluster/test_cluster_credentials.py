@@ -254,7 +254,7 @@ async def test_insecure_kubeconfig_and_plain_http_are_taken(tmp_path, server_tls
         path = kubeconfig(tmp_path / "config", api.url, None, {"token": "t"})
         async with watching(load_credentials(path, "", {})) as case:
             assert case.watch.synced.is_set()
-            assert set(headers(api).values()) == {"Bearer t"}
+            assert set(headers(api).values()) == {None}, "the token stays here"
         async with watching(load_credentials("", f"127.0.0.1:{api.port}", {})) as case:
             assert case.watch.synced.is_set()
 
@@ -327,3 +327,19 @@ async def test_each_cause_has_its_own_message(account, server_tls, tmp_path, unu
     async with fake_api(context) as api:
         await failure("CA", account.credentials(api.port), "TLS with the API server")
     assert len(set(messages.values())) == len(messages)
+
+
+async def test_token_of_a_kubeconfig_does_not_go_over_plain_http(tmp_path, caplog):
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+        "users: [{name: u, user: {token: secret-token}}]\n"
+        "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
+    )
+    credentials = load_credentials(str(kubeconfig), "", {})
+    for _ in range(2):
+        assert (await credentials.access()).authorization is None
+    (warning,) = [record.getMessage() for record in caplog.records if "no TLS" in record.getMessage()]
+    assert "http://127.0.0.1:1" in warning
+    assert "secret-token" not in caplog.text

@@ -180,7 +180,7 @@ def test_hostname_that_is_no_label_is_refused_and_the_address_kept():
 
 
 @pytest.mark.parametrize(
-    "address", ["010.1.0.1", "10.1.0", "fe80::1%eth0", "", 167772161, None, "10.1.0.1 ", "10.1.0.1\x00", "ä"]
+    "address", ["0x10.1.0.1", "10.1.0", "fe80::1%eth0", "", 167772161, None, "10.1.0.1 ", "10.1.0.1\x00", "ä"]
 )
 def test_address_that_is_none_is_refused_and_the_others_kept(address):
     refused: list[str] = []
@@ -269,3 +269,24 @@ def test_no_shape_of_json_raises_anything_but_malformed(body):
         project.key_of(body)
     except MalformedError as error:
         assert str(error)  # noqa: PT017 - what is raised is beside the point, but it must explain itself
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("10.096.000.020", bytes((10, 96, 0, 20))),
+        ("::ffff:10.244.1.11", bytes((10, 244, 1, 11))),
+        ("2001:db8::1", b"\x20\x01\x0d\xb8" + bytes(11) + b"\1"),
+    ],
+)
+def test_addresses_of_old_objects_are_read_as_they_were_meant(text, address):
+    assert project._addresses([text], "address", []) == (address,)
+
+
+@pytest.mark.parametrize(
+    "text", ["10.96.0.256", "10.96.0", "0x7f.0.0.1", "1.2.3.4.5", "10.0960.0.1", "٣.1.1.1"]
+)
+def test_what_is_no_address_stays_refused(text):
+    refused: list[str] = []
+    assert project._addresses([text], "address", refused) == ()
+    assert len(refused) == 1

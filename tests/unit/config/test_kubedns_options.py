@@ -83,6 +83,11 @@ def test_metrics_port_is_the_environments(text, port):
     assert from_argv([], {"PROMETHEUS_PORT": text}).metrics.port == port
 
 
+@pytest.mark.parametrize("link", ["tcp://10.96.0.9:9090", "udp://[fd00::9]:53"])
+def test_service_link_in_place_of_the_metrics_port_means_the_default(link):
+    assert from_argv([], {"PROMETHEUS_PORT": link}).metrics.port == 10055
+
+
 @pytest.mark.parametrize(
     "environ", [{"PROMETHEUS_PORT": "http"}, {"PROMETHEUS_PORT": "65536"}, {"PROMETHEUS_NAMESPACE": "a-b"}]
 )
