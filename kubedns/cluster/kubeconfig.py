@@ -10,6 +10,7 @@ The only module that imports `kubernetes`, and only imported when there is a kub
 
 import asyncio
 import logging
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -104,12 +105,28 @@ class KubeconfigCredentials:
             load_kube_config(  # type: ignore[no-untyped-call]
                 str(self._path), client_configuration=configuration, persist_config=False
             )
+            command = _exec_plugin(self._path)
         except _UNUSABLE as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise CredentialsError(f"kubeconfig {self._path} cannot be used: {reason}") from error
         files = [configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file]
         ca, certificate, key = (Path(name) if name else None for name in files)
+        if not configuration.auth_settings() and certificate is None:
+            if command:
+                where = "" if shutil.which(command) else ", which is not on this host"
+                raise CredentialsError(
+                    f"kubeconfig {self._path}: no credential from the exec plugin {command}{where}; "
+                    "run it by hand to see why"
+                )
+            _log.warning("kubeconfig %s gives no credential: requests go out anonymous", self._path)
         self._configuration, self._loaded, self._stale = configuration, now, False
         self._trust = TrustFiles(ca, certificate, key, verify=bool(configuration.verify_ssl))
-        if not configuration.auth_settings() and certificate is None:
-            _log.warning("kubeconfig %s gives no credential: requests go out anonymous", self._path)
+
+
+def _exec_plugin(path: Path) -> str:
+    """Return the command that gives the current user's credential, empty where none is to be run."""
+    content = yaml.safe_load(path.read_text())
+    contexts = {entry["name"]: entry["context"] for entry in content.get("contexts") or ()}
+    user = contexts.get(content.get("current-context"), {}).get("user")
+    users = {entry["name"]: entry.get("user") or {} for entry in content.get("users") or ()}
+    return str((users.get(user, {}).get("exec") or {}).get("command", ""))

@@ -343,3 +343,11 @@ async def test_token_of_a_kubeconfig_does_not_go_over_plain_http(tmp_path, caplo
     (warning,) = [record.getMessage() for record in caplog.records if "no TLS" in record.getMessage()]
     assert "http://127.0.0.1:1" in warning
     assert "secret-token" not in caplog.text
+
+
+@pytest.mark.parametrize(("command", "words"), [("no-such-plugin", "not on this host"), ("false", "by hand")])
+def test_exec_plugin_without_a_credential_is_named_and_nobody_goes_on_as_anonymous(tmp_path, command, words):
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": command, "interactiveMode": "Never"}
+    path = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", None, {"exec": plugin})
+    with pytest.raises(CredentialsError, match=f"exec plugin {command}.*{words}"):
+        load_credentials(path, "", {})
