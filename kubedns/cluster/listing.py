@@ -28,6 +28,8 @@ RESTART: Final = "RESTART"
 """Type of an event that says: the list begins again, what it showed so far does not count."""
 _LIST_WITHIN = 60.0
 _SILENCE = 30.0
+_STREAM_SILENCE = 10.0
+"""Seconds: a server that has not ended its list is asked for pages in good time before the first sync is due."""
 _UNSUPPORTED = {400, 422, 500}
 """422 where the feature is off, 500 where its etcd is too old, 400 from what is not quite an API server."""
 _END = "k8s.io/initial-events-end"
@@ -74,15 +76,19 @@ async def streamed(api: Api, selection: Selection) -> Events:
     stream = WatchStream()
     try:
         async with api.open(request) as chunks:
-            async for chunk in _lively(chunks):
+            async for chunk in _lively(chunks, _STREAM_SILENCE):
                 for event in stream.feed(chunk):
                     if event.type == "ERROR":
                         raise error_of(request, event)
-                    if event.type != "BOOKMARK":
-                        yield event
-                    elif _ends_list(event):
+                    if event.type == "BOOKMARK" and _ends_list(event):
                         yield event
                         return
+                    if event.type != "ADDED":
+                        raise StreamingUnsupportedError(
+                            f"cannot {request}: {event.type} came before the end of the list, "
+                            "so the server does not know sendInitialEvents"
+                        )
+                    yield event
     except StreamError as error:
         raise ApiError(Fault.PROTOCOL, f"cannot {request}: {error}") from error
     except ApiError as error:
@@ -137,10 +143,10 @@ def error_of(request: Request, event: Event) -> ApiError:
     return from_status(request, code if type(code) is int else 500, event.object)
 
 
-async def _lively(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield chunks; raises TimeoutError when one is long in coming."""
+async def _lively(chunks: AsyncIterator[bytes], silence: float = _SILENCE) -> AsyncIterator[bytes]:
+    """Yield chunks; raises TimeoutError when one is longer than `silence` seconds in coming."""
     while True:
-        async with asyncio.timeout(_SILENCE):
+        async with asyncio.timeout(silence):
             chunk = await anext(chunks, None)
         if chunk is None:
             return

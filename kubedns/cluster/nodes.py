@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 _PAGE = 100
 _PREFIXES = ("topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/")
-_UNLABELLED_AGAIN: Final = 600.0
+_UNLABELLED_AGAIN: Final = 45.0
 
 
 async def read_topology(api: Api) -> Topology | None:

@@ -124,6 +124,26 @@ def test_server_that_refuses_to_stream_lists_is_asked_for_pages(code, caplog):
 
 
 @pytest.mark.parametrize(
+    "event", [bookmark(99), line("MODIFIED", service("old", 4)), line("DELETED", service("old", 4))]
+)
+def test_server_that_goes_on_watching_instead_of_ending_its_list_is_asked_for_pages_at_once(event):
+    async def endless() -> AsyncIterator[bytes]:
+        yield line("ADDED", service("old", 3)) + event
+        await asyncio.Event().wait()
+
+    async def scenario() -> None:
+        async with running(synced=False) as case:
+            case.api.always["stream"] = lambda request: endless()
+            case.api.put("web")
+            begun = asyncio.get_running_loop().time()
+            await until(case.reflector.synced.is_set)
+            assert asyncio.get_running_loop().time() - begun < 5
+            assert case.names == {"web"}
+
+    run_virtual(scenario)
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         (line("ERROR", status(500, message="RequestWatchProgress is disabled")),),
