@@ -5,7 +5,10 @@ Out: one `Sink.apply` for each batch.
 Invariant: a slice that moves from one selector to the other, seen as DELETED by one watch and as ADDED
 by the other at the same resource version, in either order, is never missing in between and
 never left behind.  So a removal is held: until the other watch is known to have passed its version,
-or has been live for LINGER seconds meanwhile, and HELD_AT_MOST seconds at the longest.
+or has been live for LINGER seconds meanwhile, and HELD_AT_MOST seconds at the longest.  What the
+first watch, that of the label, loses is held for LINGER at the longest: controllers set the label once
+and for all, so a silent second watch has nothing to say about it.  A hand that takes the label
+off in such an outage hides the slice until the second watch is back.
 Held, it costs nothing: the records of a deleted Service go with the Service.
 """
 
@@ -22,10 +25,11 @@ HELD_AT_MOST: Final = 60.0
 
 
 class Side:
-    """The Delivery of one of the two watches."""
+    """The Delivery of one of the two watches; its removals are held for `patience` seconds at the longest."""
 
-    def __init__(self, union: "SliceUnion", statistics: ResourceStatistics) -> None:
+    def __init__(self, union: "SliceUnion", statistics: ResourceStatistics, patience: float) -> None:
         self._union = union
+        self.patience = patience
         self.statistics = statistics
         self.versions: dict[Key, int] = {}
         self.reached_version = 0
@@ -51,7 +55,7 @@ class Side:
 
 
 class SliceUnion:
-    """Joins the two sides into one Sink."""
+    """Joins the two sides into one Sink; `first` watches the slices with the label."""
 
     def __init__(
         self,
@@ -60,8 +64,8 @@ class SliceUnion:
         second: ResourceStatistics,
     ) -> None:
         self._sink = sink
-        self.first = Side(self, first)
-        self.second = Side(self, second)
+        self.first = Side(self, first, LINGER)
+        self.second = Side(self, second, HELD_AT_MOST)
         self._held: dict[Key, tuple[Side, Change[EndpointSlice], float]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -92,7 +96,7 @@ class SliceUnion:
             other = self.second if side is self.first else self.first
             if _moved(change, other.versions.get(key)):
                 del self._held[key]
-            elif _over(change, other, since, now):
+            elif now - since >= side.patience or _over(change, other, since, now):
                 del self._held[key]
                 gone.append((side, change))
         if gone:
@@ -124,6 +128,6 @@ def _moved(change: Change[EndpointSlice], elsewhere: int | None) -> bool:
 
 
 def _over(change: Change[EndpointSlice], other: Side, since: float, now: float) -> bool:
-    if 0 < change.version <= other.reached_version or now - since >= HELD_AT_MOST:
+    if 0 < change.version <= other.reached_version:
         return True
     return other.live_since is not None and now - max(since, other.live_since) >= LINGER

@@ -111,16 +111,16 @@ def test_deleted_slice_goes_when_the_other_watch_passes_its_version():
     run_virtual(scenario)
 
 
-def test_slice_that_moves_while_the_other_watch_is_down_waits_for_it():
+def test_slice_that_gets_the_label_while_the_labels_watch_is_down_waits_for_it():
     async def scenario() -> None:
         union = Union()
-        union.first.apply([present(5)])
-        union.second.connected(live=False)
-        union.first.apply([gone(7, previous=5)])
+        union.second.apply([present(5)])
+        union.first.connected(live=False)
+        union.second.apply([gone(7, previous=5)])
         await asyncio.sleep(30)
         assert union.shown == "at-5"
-        union.second.connected(live=True)
-        union.second.apply([present(7)])
+        union.first.connected(live=True)
+        union.first.apply([present(7)])
         await asyncio.sleep(30)
         assert union.shown == "at-7"
         assert not union.ever_absent
@@ -128,14 +128,40 @@ def test_slice_that_moves_while_the_other_watch_is_down_waits_for_it():
     run_virtual(scenario)
 
 
-def test_slice_deleted_while_the_other_watch_stays_down_goes_in_the_end():
+def test_slice_deleted_while_the_labels_watch_stays_down_goes_in_the_end():
+    async def scenario() -> None:
+        union = Union()
+        union.second.apply([present(5)])
+        union.first.connected(live=False)
+        union.second.apply([gone(7, previous=5)])
+        await asyncio.sleep(HELD_AT_MOST + 1)
+        assert union.shown is None
+
+    run_virtual(scenario)
+
+
+def test_labelled_slice_that_is_deleted_does_not_wait_for_a_silent_watch():
     async def scenario() -> None:
         union = Union()
         union.first.apply([present(5)])
         union.second.connected(live=False)
         union.first.apply([gone(7, previous=5)])
-        await asyncio.sleep(HELD_AT_MOST + 1)
+        await asyncio.sleep(1)
         assert union.shown is None
+
+    run_virtual(scenario)
+
+
+def test_labelled_slice_that_loses_its_label_in_an_outage_comes_back_with_the_other_watch():
+    async def scenario() -> None:
+        union = Union()
+        union.first.apply([present(5)])
+        union.second.connected(live=False)
+        union.first.apply([gone(7, previous=5)])
+        await asyncio.sleep(1)
+        union.second.connected(live=True)
+        union.second.apply([present(7)])
+        assert union.shown == "at-7"
 
     run_virtual(scenario)
 
