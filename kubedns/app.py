@@ -260,7 +260,10 @@ class KubeDns:
     async def _follow_config_map(self, states: "asyncio.Queue[ConfigData | None]") -> None:
         name = f"{self._options.config_map_namespace}/{self._options.config_map}"
         while True:
-            await self._settings.update(await states.get() or {}, f"ConfigMap {name}")
+            state = await states.get()
+            if state is None:
+                _log.warning("ConfigMap %s does not exist; its keys are absent until it does", name)
+            await self._settings.update(state or {}, f"ConfigMap {name}")
 
     async def _keep_time(self) -> None:
         """Move the SOA's serial on, and look whether resolv.conf has changed."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from kubedns.cluster.access import Credentials
 from kubedns.cluster.configmap import ConfigData, ConfigMapWatch
 from kubedns.cluster.delivery import DirectDelivery
+from kubedns.cluster.failurelog import cause_of
 from kubedns.cluster.project import endpoint_slice, service
 from kubedns.cluster.reflector import RELIST_PERIOD, Reflector
 from kubedns.cluster.resources import ENDPOINT_SLICES, SERVICES, Selection
@@ -93,13 +94,14 @@ class ClusterWatch:
         return self._services, *self._slices
 
     def why_not_synced(self) -> str:
-        """Return what the first sync still waits for, one reason for each resource; empty when synced."""
-        waiting = [
-            (statistics.name, reflector.failure or "its first list is not complete")
-            for statistics, reflector in zip(self.statistics, self._reflectors, strict=True)
-            if not reflector.synced.is_set()
-        ]
-        return "; ".join(f"{name}: {reason}" for name, reason in waiting)
+        """Return what the first sync still waits for, each cause once; empty when synced."""
+        waiting: dict[str, tuple[list[str], str]] = {}
+        for statistics, reflector in zip(self.statistics, self._reflectors, strict=True):
+            if not reflector.synced.is_set():
+                reason = reflector.failure or "its first list is not complete"
+                names, _ = waiting.setdefault(cause_of(reason), ([], reason))
+                names.append(statistics.name)
+        return "; ".join(f"{', '.join(names)}: {reason}" for names, reason in waiting.values())
 
     def failures(self) -> dict[str, str]:
         """Return what stands in the way of each list-watch now, by its name; empty where nothing does."""

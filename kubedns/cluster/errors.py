@@ -55,10 +55,13 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
 
-def from_status(request: Request, code: int, status: Any, header: str | None = None) -> ApiError:
+def from_status(
+    request: Request, code: int, status: Any, header: str | None = None, location: str | None = None
+) -> ApiError:
     """Return the error for an HTTP status or the code of an ERROR event.
 
-    `status` is the decoded body, a Status object or anything else; `header` is Retry-After.
+    `status` is the decoded body, a Status object or anything else; `header` is Retry-After, `location`
+    where a redirect leads, which is not followed.
     """
     body = status if isinstance(status, dict) else {}
     message = one_line(body.get("message"))
@@ -71,6 +74,8 @@ def from_status(request: Request, code: int, status: Any, header: str | None = N
     wish = details.get("retryAfterSeconds") if isinstance(details, dict) else None
     remedy = _remedy(fault, request)
     text = f"cannot {request}: the API server answers {code}"
+    if target := one_line(location):
+        text = f"{text}, a redirect to {target}, which is not followed"
     line = f"{text}{f': {message}' if message else ''}{remedy}"
     return ApiError(fault, line, _retry_after(header or wish), code)
 
@@ -101,6 +106,10 @@ def _remedy(fault: Fault, request: Request) -> str:
     return ""
 
 
+_NO_TLS = {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"}
+"""How OpenSSL, by its version, calls an answer that is no TLS."""
+
+
 def from_exception(request: Request, server: str, error: Exception) -> ApiError:
     """Return the error for an exception of aiohttp or the socket below it."""
     text = f"cannot {request}: "
@@ -110,11 +119,14 @@ def from_exception(request: Request, server: str, error: Exception) -> ApiError:
         return ApiError(Fault.NAME, f"{text}the name of the API server {server} does not resolve ({why})")
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         cause = getattr(error, "certificate_error", None) or system_error or error
-        return ApiError(
-            Fault.TLS,
-            f"{text}TLS with the API server {server} failed: {one_line(str(cause))};"
-            " check the address and the CA bundle",
-        )
+        if getattr(cause, "reason", None) in _NO_TLS:
+            why = f"what answers at {server} does not speak TLS: is it plain http, or another port?"
+        else:
+            why = (
+                f"TLS with the API server {server} failed: {one_line(str(cause))};"
+                " check the address and the CA bundle"
+            )
+        return ApiError(Fault.TLS, text + why)
     if isinstance(error, TimeoutError):
         return ApiError(Fault.TIMEOUT, f"{text}the API server {server} does not answer in time")
     if isinstance(error, aiohttp.ClientConnectorError):

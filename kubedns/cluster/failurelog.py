@@ -10,6 +10,11 @@ import logging
 _log = logging.getLogger(__name__)
 
 
+def cause_of(failure: str) -> str:
+    """Return a failure without the request that failed: the same for all list-watches that it stops."""
+    return failure.partition(": ")[2] or failure
+
+
 class FailureLog:
     """Shared by the list-watches of one API server."""
 
@@ -19,7 +24,7 @@ class FailureLog:
     def note(self, failure: str, delay: float) -> None:
         """Log a failure, and the seconds until the next try; not if its cause was logged within half of them."""
         now = asyncio.get_running_loop().time()
-        cause = failure.partition(": ")[2] or failure
+        cause = cause_of(failure)
         self._quiet_until = {known: until for known, until in self._quiet_until.items() if until > now}
         if cause in self._quiet_until:
             return

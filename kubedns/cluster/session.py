@@ -132,7 +132,10 @@ class ApiSession:
             body = b""
         finally:
             response.close()
-        return from_status(request, response.status, _decoded(body), response.headers.get("Retry-After"))
+        location = response.headers.get("Location") if 300 <= response.status < 400 else None
+        return from_status(
+            request, response.status, _decoded(body), response.headers.get("Retry-After"), location
+        )
 
 
 def _decoded(body: bytes) -> Any:

@@ -286,8 +286,16 @@ def _check_together(values: Mapping[str, Any]) -> None:
 
 
 def _expanded(text: str, environ: Mapping[str, str]) -> str:
-    """Replace $NAME and ${NAME}; an unknown variable is empty, as in the original."""
-    return _VARIABLE.sub(lambda found: environ.get(found[1] or found[2], ""), text)
+    """Replace $NAME and ${NAME}; raises UsageError for a variable that is not set.
+
+    Differs: in the original it is empty, and the error is about a URL that nobody wrote.
+    """
+    for found in _VARIABLE.finditer(text):
+        if (name := found[1] or found[2]) not in environ:
+            raise UsageError(
+                f"invalid value for --kube-master-url: {text!r}: environment variable {name} is not set"
+            )
+    return _VARIABLE.sub(lambda found: environ[found[1] or found[2]], text)
 
 
 def is_service_link(value: str) -> bool:

@@ -1,5 +1,6 @@
 """Credentials against a server that checks them: the real `kubernetes` library, real TLS."""
 
+import asyncio
 import json
 import os
 import ssl
@@ -302,6 +303,24 @@ def test_url_that_is_none_is_refused(url):
 
 def test_ipv6_service_host_is_bracketed(account):
     assert ServiceAccountCredentials("fd00::1", "443", account.directory).server == "https://[fd00::1]:443"
+
+
+async def test_plain_http_behind_an_https_url_is_said_plainly_and_once():
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        names = "services, endpointslices_headless, endpointslices_unmanaged: cannot "
+        async with watching(url, synced=False) as case:
+            await case.until(lambda: case.watch.why_not_synced().startswith(names))
+            reason = case.watch.why_not_synced()
+    assert f"what answers at {url} does not speak TLS" in reason
+    assert reason.count("does not speak TLS") == 1
+    assert "ssl:" not in reason
 
 
 async def test_each_cause_has_its_own_message(account, server_tls, tmp_path, unused_tcp_port):

@@ -214,15 +214,17 @@ async def test_gzip_is_asked_for_where_pages_are_and_understood():
             assert api.of_kind("services", "list")[0].headers["accept-encoding"] == "gzip"
 
 
-async def test_redirect_is_not_followed_with_the_credential():
+@pytest.mark.parametrize("code", [302, 307])
+async def test_redirect_is_not_followed_with_the_credential(code):
     async with fake_api() as other, fake_api() as api:
 
         async def away(exchange: Exchange) -> None:
-            await exchange.reply(302, status_body(302), Location=f"{other.url}/api/v1/services")
+            await exchange.reply(code, status_body(code), Location=f"{other.url}/api/v1/services")
 
         api.always["services", "stream"] = away
         async with watching(api.url, synced=False) as case:
-            await case.until(lambda: "302" in case.watch.why_not_synced())
+            await case.until(lambda: str(code) in case.watch.why_not_synced())
+            assert f"redirect to {other.url}/api/v1/services" in case.watch.why_not_synced()
             assert other.asked == []
 
 

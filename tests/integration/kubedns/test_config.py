@@ -206,3 +206,8 @@ def test_query_log_goes_on_and_off_without_a_restart(start, cases_api, tmp_path)
         server.line("is in force", after=seen)
         assert "kube-system" not in server.log
         assert not any("query 127" in line for line in server.lines[seen:])
+
+
+def test_config_map_that_does_not_exist_is_named(start, cases_api):
+    server = start(f"--kube-master-url={cases_api.url}", "--config-map=nope", "--config-map-namespace=dns")
+    server.line(r"ConfigMap dns/nope does not exist")

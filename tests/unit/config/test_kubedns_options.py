@@ -30,9 +30,15 @@ def test_flags_take_their_value_after_equals_or_as_the_next_word():
 
 
 def test_variables_in_the_api_servers_url_are_expanded():
-    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     argv = ["--kube-master-url=https://$KUBERNETES_SERVICE_HOST:${KUBERNETES_SERVICE_PORT}"]
-    assert from_argv(argv, environ).master_url == "https://10.0.0.1:"
+    assert from_argv(argv, environ).master_url == "https://10.0.0.1:443"
+
+
+@pytest.mark.parametrize("written", ["$API_PORT", "${API_PORT}"])
+def test_variable_of_the_api_servers_url_that_is_not_set_is_named(written):
+    with pytest.raises(UsageError, match=r"--kube-master-url.*API_PORT is not set"):
+        from_argv([f"--kube-master-url=https://10.0.0.1:{written}"], {})
 
 
 def test_federations_are_name_and_domain():
