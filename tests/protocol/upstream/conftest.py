@@ -10,10 +10,19 @@ import dns.rcode
 import dns.rrset
 import pytest
 
+from kubedns.dns.names import pack_address
+from kubedns.objects import Service
+from kubedns.shared.hosts import hosts_table
 from kubedns.shared.servers import ServerAddress
-from kubedns.telemetry.counters import SystemCounters
+from kubedns.skydns.answers import Policy, ZoneAnswers
+from kubedns.skydns.server import Server
+from kubedns.telemetry.counters import ServerCounters, SystemCounters
 from kubedns.upstream.forward import Forwarder
+from kubedns.upstream.stubservers import StubServers
+from kubedns.zone.clusterzone import ClusterZone
+from tests.later import settled
 from tests.ports import free_port, port_for_both
+from tests.protocol.reading import Reply, ask, read
 
 Text = tuple[Any, ...]
 """A record as the arguments of `dns.rrset.from_text`."""
@@ -130,12 +139,53 @@ async def forwarder(counters: dict[str, SystemCounters]) -> AsyncIterator[Forwar
     await made.close()
 
 
+class NameServer:
+    """The rooms that answer, with the forwarder behind them.
+
+    In the cluster there is the Service web.shop with 10.96.0.20, and what a test adds.
+    """
+
+    def __init__(self, forwarder: Forwarder) -> None:
+        self._zone = ClusterZone((b"cluster", b"local"))
+        self._answers = ZoneAnswers(self._zone, Policy())
+        self._server = Server(self._zone, self._answers, forwarder, ServerCounters())
+        self._server.set_clock(0.0)
+        self.stub_servers = StubServers(self._zone, forwarder.resolve)
+        self._add(Service("shop", "web", (pack_address("10.96.0.20"),)))
+        self._zone.mark_synced()
+
+    def _add(self, service: Service) -> None:
+        self._zone.services.apply({(service.namespace, service.name): service})
+
+    def add_alias(self, name: str, target: str) -> None:
+        """Add an ExternalName in the namespace shop."""
+        self._add(Service("shop", name, external_name=target))
+
+    def set_hosts(self, lines: str) -> None:
+        """Put the lines of the key `hosts` into force."""
+        self._answers.hosts = self.stub_servers.hosts = hosts_table(lines)
+
+    async def ask(self, name: str, rdtype: str = "A") -> Reply:
+        """Return the reply to a question over TCP, where all records fit."""
+        query = ask(name, rdtype)
+        return read(query, await settled(self._server.respond(query, True)), tcp=True)
+
+
+@pytest.fixture
+def name_server(forwarder: Forwarder) -> NameServer:
+    return NameServer(forwarder)
+
+
 @pytest.fixture
 def says() -> Callable[..., Script]:
     """Makes a script that answers with records in text form, RCODE and header flags."""
 
     def make(
-        *records: Text, rcode: int = 0, flags: int = dns.flags.RA, authority: Sequence[Text] = ()
+        *records: Text,
+        rcode: int = 0,
+        flags: int = dns.flags.RA,
+        authority: Sequence[Text] = (),
+        additional: Sequence[Text] = (),
     ) -> Script:
         def script(query: bytes, tcp: bool) -> bytes:
             reply = dns.message.make_response(dns.message.from_wire(query))
@@ -143,6 +193,7 @@ def says() -> Callable[..., Script]:
             reply.flags |= flags
             reply.answer = [dns.rrset.from_text(*record) for record in records]
             reply.authority = [dns.rrset.from_text(*record) for record in authority]
+            reply.additional = [dns.rrset.from_text(*record) for record in additional]
             return reply.to_wire(max_size=65535)
 
         return script
