@@ -228,6 +228,7 @@ class KubeDns:
     def _apply(self, effective: Config) -> None:
         """Put settings into force: the names of `hosts` at once, then who answers for the others."""
         self._answers.hosts = self._stub_servers.hosts = hosts_table(effective.hosts)
+        self._forwarder.revises_all = bool(effective.hosts)
         self._applier.apply(effective)
         self._query_log.configure(effective.log_queries)
 

@@ -65,7 +65,8 @@ _WAITERS_PER_QUESTION: Final = 4
 class Forwarder:
     """Asks upstream name servers on behalf of clients.
 
-    `overloads` counts questions that got SERVFAIL because too many others were in flight.
+    `overloads` counts questions that got SERVFAIL because too many others were in flight.  With
+    `revises_all` every reply may speak of names of ours, not only one that mentions the cluster's.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Forwarder:
         """
         self.cache: CacheServer | None = None
         self._mark = bytes((len(domain[0]),)) + domain[0]
+        self.revises_all = False
         self.overloads = 0
         self._counters = counters
         self._own = own
@@ -178,6 +180,8 @@ class Forwarder:
 
     def _may_be_ours(self, reply: bytes) -> bool:
         """Whether a reply may speak of a name of ours: a label is never cut, however names are compressed."""
+        if self.revises_all:
+            return True
         lower = reply.lower()
         return self._mark in lower or _ARPA in lower
 

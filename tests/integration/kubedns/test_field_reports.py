@@ -94,6 +94,8 @@ def corp(query: dns.message.Message) -> dns.message.Message:
         records = [(name, "CNAME", WEB)]
         if first == "tocluster-nx":
             reply.set_rcode(dns.rcode.NXDOMAIN)
+    elif first == "tohosts":
+        records = [(name, "CNAME", "db.corp.test."), ("db.corp.test.", "A", LAST_ADDRESS)]
     elif name == "_dns.resolver.arpa.":
         data = {"SVCB": "1 doh.corp.test. alpn=h2", "TXT": '"forwarded"', "A": "192.0.2.1"}
         records = [(name, kind, data[kind])]
@@ -216,3 +218,8 @@ def test_external_name_to_a_name_of_hosts_has_its_address_and_no_other(resolver,
     assert reply.rcode() == dns.rcode.NOERROR
     assert (rdatas(reply, "CNAME"), rdatas(reply, rdtype)) == (["db.corp.test."], addresses)
     assert not resolver.upstream.asked_for("db.corp.test.")
+
+
+def test_alias_of_an_upstream_to_a_name_of_hosts_has_the_address_there(resolver):
+    reply = resolver.ask("tohosts.corp.test.", tcp=False)
+    assert (rdatas(reply, "CNAME"), rdatas(reply, "A")) == (["db.corp.test."], [HOSTS_ADDRESS])

@@ -148,6 +148,7 @@ class NameServer:
     def __init__(self, forwarder: Forwarder) -> None:
         self._zone = ClusterZone((b"cluster", b"local"))
         self._answers = ZoneAnswers(self._zone, Policy())
+        self._forwarder = forwarder
         self._server = Server(self._zone, self._answers, forwarder, ServerCounters())
         self._server.set_clock(0.0)
         self.stub_servers = StubServers(self._zone, forwarder.resolve)
@@ -164,6 +165,7 @@ class NameServer:
     def set_hosts(self, lines: str) -> None:
         """Put the lines of the key `hosts` into force."""
         self._answers.hosts = self.stub_servers.hosts = hosts_table(lines)
+        self._forwarder.revises_all = bool(lines)
 
     async def ask(self, name: str, rdtype: str = "A") -> Reply:
         """Return the reply to a question over TCP, where all records fit."""

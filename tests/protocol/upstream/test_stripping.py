@@ -1,4 +1,4 @@
-"""Name servers that speak of names that are not theirs: of the cluster, and of its addresses."""
+"""Name servers that speak of names that are not theirs: of the cluster, of its addresses, of `hosts`."""
 
 import dns.rcode
 import pytest
@@ -99,3 +99,25 @@ async def test_own_name_is_answered_without_asking_the_attacker(name_server, att
     assert (await name_server.ask(name, rdtype)).rdatas(rdtype) == data
     assert not (upstream.seen)
     assert not (upstream.seen_tcp)
+
+
+@pytest.mark.parametrize("target", spellings("db.corp.test."))
+@pytest.mark.parametrize(("rdtype", "addresses"), [("A", {"10.9.9.9"}), ("AAAA", set())])
+async def test_alias_to_a_name_of_hosts_has_the_address_there(
+    name_server, attacker, target, rdtype, addresses
+):
+    name_server.set_hosts("10.9.9.9 db.corp.test\n")
+    await attacker((EVIL, 60, "IN", "CNAME", target), (target, 60, "IN", rdtype, FORGED[rdtype]))
+    reply = await name_server.ask(EVIL, rdtype)
+    assert reply.rcode == "NOERROR"
+    assert {alias.lower() for alias in reply.rdatas("CNAME")} == {"db.corp.test."}
+    assert reply.rdatas(rdtype) == addresses
+
+
+@pytest.mark.parametrize("owner", spellings("db.corp.test."))
+async def test_record_of_a_name_of_hosts_is_stripped(name_server, attacker, owner):
+    name_server.set_hosts("10.9.9.9 db.corp.test\n")
+    honest = (HONEST.owner, HONEST.ttl, "IN", HONEST.rdtype, HONEST.rdata)
+    await attacker(honest, additional=[(owner, 60, "IN", "A", FORGED["A"])])
+    reply = await name_server.ask(HONEST.owner)
+    assert (reply.answer, reply.additional) == ((HONEST,), ())
