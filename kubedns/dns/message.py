@@ -111,7 +111,7 @@ def rcode(message: bytes) -> int:
 
 def is_truncated(message: bytes) -> bool:
     """Whether TC is set."""
-    return bool(flags(message) & numbers.TC)
+    return message[2] & 0x02 != 0
 
 
 def has_question(reply: bytes) -> bool:
@@ -143,14 +143,6 @@ def _is_lame(reply: bytes, found: Sections) -> bool:
         and any(record.rtype == numbers.NS for record in found.authority)
         and not any(record.rtype == numbers.SOA for record in found.authority)
     )
-
-
-def reply_for(query: bytes, end: int, reply: bytes) -> bytes:
-    """Return a reply as the asker of `query` must see it: with the ID and the question as sent.
-
-    `end` is where the question ends in both.
-    """
-    return query[:2] + reply[2 : numbers.HEADER_SIZE] + query[numbers.HEADER_SIZE : end] + reply[end:]
 
 
 def cut(reply: bytes, end: int, limit: int) -> bytes:

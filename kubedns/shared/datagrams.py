@@ -151,6 +151,14 @@ class Outbox:
         return failures, problem
 
 
+def host_and_port(packed: bytes, family: socket.AddressFamily) -> tuple[str, int]:
+    """Return IP address and port of an address."""
+    port = packed[2] << 8 | packed[3]
+    if family is socket.AF_INET:
+        return socket.inet_ntoa(packed[4:8]), port
+    return socket.inet_ntop(socket.AF_INET6, packed[8:24]), port
+
+
 def address_of(packed: bytes, family: socket.AddressFamily) -> tuple[Any, ...]:
     """Return an address as Python's sockets have it."""
     port = int.from_bytes(packed[2:4])

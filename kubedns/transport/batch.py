@@ -22,6 +22,7 @@ from kubedns.shared.datagrams import (
     Inbox,
     Outbox,
     address_of,
+    host_and_port,
 )
 from kubedns.shared.reply import Observer, Reply, Responder
 from kubedns.transport.observed import respond_observed
@@ -44,6 +45,7 @@ class Batch:
         self.dropped = 0
         self._respond = respond
         self._descriptor = listener.fileno()
+        self._family = listener.family
         self._next = self._count = 0
         self._inbox = Inbox(LARGEST_QUERY, listener.family)
         self._outbox = Outbox(_REPLY_SLOT, listener.family, self._inbox.addresses)
@@ -82,8 +84,7 @@ class Batch:
 
     def address(self, peer: Any) -> tuple[str, int]:
         """Return IP address and port of a peer."""
-        host, port, *_ = address_of(peer, self.listener.family)
-        return host, port
+        return host_and_port(peer, self._family)
 
     def _receive(self) -> int:
         self._next, self._count = 0, 0
@@ -138,7 +139,7 @@ class Batch:
 
     def _send_to(self, reply: bytes, peer: Any) -> None:
         try:
-            self.listener.sendto(reply, address_of(peer, self.listener.family))
+            self.listener.sendto(reply, address_of(peer, self._family))
         except OSError:
             self.dropped += 1
 

@@ -9,6 +9,7 @@ its port, and it is down.  Down, it is asked for its version until it answers, a
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -24,15 +25,23 @@ _VERSION: Final = b"\0\0\0\0\0\1\0\0\0\0\0\0\7version\4bind\0\0\x10\0\3"
 _log = logging.getLogger(__name__)
 
 
+def _nobody() -> None:
+    """Call nobody."""
+
+
 class CacheServer:
-    """One server and its state; `close` when it is not needed any more."""
+    """One server and its state; `close` when it is not needed any more.
+
+    `when_left` is called when it is found to be down.
+    """
 
     def __init__(self, upstream: Upstream) -> None:
         self.upstream = upstream
         self._down = asyncio.Event()
-        self._heard = 0.0
+        self._heard_at = 0.0
         self._waiting = 0
         self._watching: asyncio.Task[None] | None = None
+        self.when_left: Callable[[], None] = _nobody
 
     @property
     def is_up(self) -> bool:
@@ -54,11 +63,7 @@ class CacheServer:
         if not self.is_up:
             return None
         loop = asyncio.get_running_loop()
-        if not self._waiting:
-            self._heard = loop.time()
-        self._waiting += 1
-        if self._watching is None or self._watching.done():
-            self._watching = spawn(self._watch(), name="cache server")
+        self.sent()
         reported: asyncio.Future[Ask] = loop.create_future()
         ask = Ask(self.upstream, query, end, reported.set_result)
         down = loop.create_task(self._down.wait(), name="cache server down")
@@ -73,9 +78,21 @@ class CacheServer:
                 return ask.truncated
             return self._taken(ask)
         finally:
-            self._waiting -= 1
+            self.ended()
             down.cancel()
             ask.close()
+
+    def sent(self) -> None:
+        """Take note of a question that waits for it, so that its silence is noticed."""
+        if not self._waiting:
+            self._heard_at = asyncio.get_running_loop().time()
+        self._waiting += 1
+        if self._watching is None or self._watching.done():
+            self._watching = spawn(self._watch(), name="cache server")
+
+    def ended(self) -> None:
+        """Take note that a question does not wait any more."""
+        self._waiting -= 1
 
     async def close(self) -> None:
         """End the watch over it, and close its idle connections."""
@@ -85,20 +102,22 @@ class CacheServer:
     def _taken(self, ask: Ask) -> bytes | None:
         if ask.verdict is None:
             if ask.fault is not None:
-                self._fail(ask.fault)
+                self.fail(ask.fault)
             return None
-        self._hear()
+        self.heard()
         return None if ask.verdict is Verdict.MALFORMED else ask.reply
 
-    def _hear(self) -> None:
-        self._heard = asyncio.get_running_loop().time()
+    def heard(self) -> None:
+        """Take note of a sign of life."""
+        self._heard_at = asyncio.get_running_loop().time()
         self.upstream.answered()
         if not self.is_up:
             self._down.clear()
             _log.info("cache server %s answers again", self.upstream.server)
 
-    def _fail(self, reason: str) -> None:
-        if self.is_up:
+    def fail(self, reason: str) -> None:
+        """Take it for down, until it answers again."""
+        if was_up := self.is_up:
             self._down.set()
             _log.warning(
                 "cache server %s is away, the servers of our own configuration are asked meanwhile: %s",
@@ -106,6 +125,8 @@ class CacheServer:
                 reason,
             )
         self.upstream.failed(reason, asyncio.get_running_loop().time())
+        if was_up:
+            self.when_left()
 
     async def _watch(self) -> None:
         """Watch while questions wait, and while it is down."""
@@ -115,12 +136,12 @@ class CacheServer:
                 await self._probe(_RETRY_SECONDS)
                 if not self.is_up:
                     await asyncio.sleep(_RETRY_SECONDS)
-            elif loop.time() - self._heard < _PROBE_SECONDS:
+            elif loop.time() - self._heard_at < _PROBE_SECONDS:
                 await asyncio.sleep(_PROBE_SECONDS)
             else:
-                await self._probe(self._heard + SILENT_SECONDS - loop.time())
-                if loop.time() - self._heard >= SILENT_SECONDS:
-                    self._fail(f"silent for {SILENT_SECONDS:g} s")
+                await self._probe(self._heard_at + SILENT_SECONDS - loop.time())
+                if loop.time() - self._heard_at >= SILENT_SECONDS:
+                    self.fail(f"silent for {SILENT_SECONDS:g} s")
 
     async def _probe(self, seconds: float) -> None:
         """Ask for the version; any reply within so many seconds is a sign of life."""
@@ -132,9 +153,9 @@ class CacheServer:
                 async with asyncio.timeout(max(seconds, 0.0)):
                     answered = await reported
                     if answered.verdict is not None:
-                        self._hear()
+                        self.heard()
                     elif answered.fault is not None:
-                        self._fail(answered.fault)
+                        self.fail(answered.fault)
                         await asyncio.sleep(_RETRY_SECONDS)
         finally:
             ask.close()

@@ -38,6 +38,8 @@ class Exchange:
         self._asks: dict[Upstream, Ask] = {}
         self._reports: asyncio.Queue[Ask] = asyncio.Queue()
         self._unwelcome: bytes | None = None
+        self.by: Upstream | None = None
+        """Whose reply `run` returned."""
 
     async def run(self, order: Sequence[Upstream]) -> bytes | None:
         """Return the first reply that answers, else the last refusal, else None.
@@ -97,6 +99,7 @@ class Exchange:
                 ask.upstream.failed(fault, asyncio.get_running_loop().time())
             return None
         ask.upstream.answered()
+        self.by = ask.upstream
         if ask.verdict in {Verdict.ANSWER, Verdict.TRUNCATED}:
             return ask.reply
         if ask.verdict is Verdict.UNWELCOME:

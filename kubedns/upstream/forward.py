@@ -10,42 +10,37 @@ Differs: the original picks among its name servers by the query's ID and tries t
 it passes a truncated reply on without asking over TCP.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from functools import partial
+from time import monotonic
 from typing import Any, Final
 
 from kubedns.dns import message as upstream
 from kubedns.dns import numbers
 from kubedns.dns.error_reply import opt, rejection
 from kubedns.dns.labels import MalformedMessage
+from kubedns.dns.message import Sections
 from kubedns.dns.names import Labels, to_wire
 from kubedns.dns.query import Edns, Query, Rejected
 from kubedns.dns.records import UNRESOLVED, Resolution, Said, read_reply, resolution
-from kubedns.shared.files import share_of_open_files
 from kubedns.shared.reply import Awaited, Later, Peer, Sink
 from kubedns.shared.servers import ServerAddress
-from kubedns.shared.tasks import cancel, spawn
 from kubedns.telemetry.counters import Outcome, SystemCounters
 from kubedns.telemetry.upstreams import UpstreamTraffic
 from kubedns.upstream.cacheserver import CacheServer
-from kubedns.upstream.exchange import BUDGET_SECONDS, Exchange
+from kubedns.upstream.exchange import BUDGET_SECONDS
+from kubedns.upstream.exchanges import Exchanges
 from kubedns.upstream.hop import for_client, outgoing, refuses_edns
+from kubedns.upstream.relay import Relay, open_relay
 from kubedns.upstream.servers import (
     FEWEST_LABELS,
     Endpoint,
     Routes,
     Upstream,
-    in_order,
     is_same,
     make_upstreams,
     stub_setting,
 )
 
-MOST_IN_FLIGHT: Final = 1000
-"""Questions that may wait for an upstream, unless the process may open few files."""
-
-_FILES_PER_QUESTION: Final = 4
 _IN_CLASS = numbers.IN.to_bytes(2)
 _OUTCOMES: Final = {
     numbers.NOERROR: Outcome.ANSWERED,
@@ -55,18 +50,13 @@ _OUTCOMES: Final = {
 
 
 _ARPA: Final = b"\4arpa"
-_Key = tuple[bool, bool, bytes]
-"""Over TCP, through the cache server, and the message as it goes out without its ID."""
 Revise = Callable[[Query, Said, bool], Awaitable[bytes | None]]
-_WAITERS_PER_QUESTION: Final = 4
-"""Clients that may wait for each place, as many can wait for the same answer."""
 
 
 class Forwarder:
     """Asks upstream name servers on behalf of clients.
 
-    `overloads` counts questions that got SERVFAIL because too many others were in flight.  With
-    `revises_all` every reply may speak of names of ours, not only one that mentions the cluster's.
+    With `revises_all` every reply may speak of names of ours, not only one that mentions the cluster's.
     """
 
     def __init__(
@@ -84,17 +74,16 @@ class Forwarder:
         read by `configure`.
         """
         self.cache: CacheServer | None = None
+        self._cache_text = ""
+        self._relay: Relay | None = None
+        self._revising = 0
         self._mark = bytes((len(domain[0]),)) + domain[0]
         self.revises_all = False
-        self.overloads = 0
         self._counters = counters
         self._own = own
-        self._most_in_flight = most_in_flight or share_of_open_files(MOST_IN_FLIGHT, _FILES_PER_QUESTION)
+        self._exchanges = Exchanges(most_in_flight)
         self._known: dict[ServerAddress, Upstream] = {}
         self._routes = Routes()
-        self._in_flight: dict[_Key, asyncio.Task[bytes | None]] = {}
-        self._exchanges: set[asyncio.Task[bytes | None]] = set()
-        self._waiting = 0
 
     def configure(
         self,
@@ -116,7 +105,12 @@ class Forwarder:
             unused.streams.close()
         self._known = {address: server for address, server in known.items() if server in used}
         self._routes = Routes(plain, stubs)
-        self._in_flight = {}
+        self._exchanges.share_no_more()
+
+    @property
+    def overloads(self) -> int:
+        """Questions that got SERVFAIL because too many others were in flight."""
+        return self._exchanges.overloads + (self._relay.overloads if self._relay is not None else 0)
 
     def targets(self) -> list[tuple[ServerAddress, str]]:
         """Return each server in force with the domain that it is asked for, `.` for all other names."""
@@ -137,6 +131,8 @@ class Forwarder:
         if any(is_same(server, endpoint) for endpoint in self._own):
             raise ValueError(f"{server} is this server itself")
         self.cache = CacheServer(Upstream(server))
+        self._cache_text = str(server)
+        self._relay = open_relay(self.cache, BUDGET_SECONDS)
 
     def forward(self, query: Query, *, tcp: bool, revise: Revise) -> Later:
         """Return the reply to a client's query.
@@ -144,32 +140,90 @@ class Forwarder:
         SERVFAIL where no upstream replies in time, none is configured, the name is too short to be
         forwarded, or too much is in flight.  `revise` is shown each reply that mentions what may be ours.
         """
-        return _Forwarded(partial(self._reply_to, query, tcp, revise))
+        return Forwarded(self, query, tcp=tcp, revise=revise)
 
-    async def _reply_to(self, query: Query, tcp: bool, revise: Revise, client: tuple[str, int]) -> bytes:
+    def begin(self, question: "Forwarded", client: tuple[str, int]) -> None:
+        """Send a question on: as a row of the relay where that is possible, else by a task of its own."""
+        cache = self._cache_for(question.query, client)
+        if self._relay is None or cache is None or not cache.is_up:
+            question.wait_for(self._reply_to(question, cache, tcp=question.tcp))
+            return
+        query = question.query
+        self._relay.ask(outgoing(query), numbers.HEADER_SIZE + len(query.question), question)
+
+    def take(self, question: "Forwarded", found: bytes, sections: Sections | None) -> None:
+        """Answer a client from the reply of the cache server, whose records are `sections`."""
+        query = question.query
+        question.by = self._cache_text
+        if query.edns is not None and refuses_edns(found, sections):
+            question.wait_for(self._reply_to(question, self.cache, tcp=question.tcp, edns=False))
+        elif sections is None:
+            self.finish(question, _error(query, upstream.rcode(found)))
+        elif not self._may_be_ours(found):
+            self.finish(question, for_client(query, found, sections, tcp=question.tcp))
+        elif self._revising >= self._exchanges.most:
+            self.refuse(question)
+        else:
+            question.wait_for(self._revised_alone(question, found))
+
+    def refuse(self, question: "Forwarded") -> None:
+        """Answer SERVFAIL: no reply came in time, or too much is in flight."""
+        self.finish(question, _error(question.query, numbers.SERVFAIL))
+
+    def take_long_way(self, question: "Forwarded", *, truncated: bool) -> None:
+        """Ask again in a task: over TCP where the reply was cut, else whoever is up."""
+        question.wait_for(self._reply_to(question, self.cache, tcp=question.tcp or truncated))
+
+    def finish(self, question: "Forwarded", reply: bytes) -> None:
+        """Deliver a reply and count it."""
+        self._count(question, reply)
+        question.deliver(reply)
+
+    def _count(self, question: "Forwarded", reply: bytes) -> None:
+        system, _ = self._routes.route(question.query.labels)
+        _count(self._counters[system], reply, monotonic() - question.begun)
+
+    async def _reply_to(
+        self, question: "Forwarded", cache: CacheServer | None, *, tcp: bool, edns: bool = True
+    ) -> bytes:
+        query = question.query
         end = numbers.HEADER_SIZE + len(query.question)
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        system, servers = self._routes.route(query.labels)
-        cache = self._cache_for(query, client)
-        found = await self._ask(outgoing(query), end, servers, cache=cache, tcp=tcp)
-        if found is not None and query.edns is not None and refuses_edns(found, end):
-            found = await self._ask(outgoing(query, edns=False), end, servers, cache=cache, tcp=tcp)
-        reply = None
-        if found is None:
-            reply = _error(query, numbers.SERVFAIL)
-        elif not upstream.has_question(found):
-            reply = _error(query, upstream.rcode(found))
-        elif self._may_be_ours(found):
-            try:
-                reply = await revise(query, read_reply(found, end), tcp)
-            except MalformedMessage:
-                reply = _error(query, numbers.SERVFAIL)
-        if reply is None and found is not None:
-            reply = for_client(query, found, tcp)
-        assert reply is not None
-        _count(self._counters[system], reply, loop.time() - begun)
+        _, servers = self._routes.route(query.labels)
+        found, by = await self._exchanges.ask(outgoing(query, edns=edns), end, servers, cache=cache, tcp=tcp)
+        if found is not None and edns and query.edns is not None and refuses_edns(found, _read(found, end)):
+            found, by = await self._exchanges.ask(
+                outgoing(query, edns=False), end, servers, cache=cache, tcp=tcp
+            )
+        question.by = by
+        reply = _error(query, numbers.SERVFAIL)
+        if found is not None:
+            if not upstream.has_question(found):
+                reply = _error(query, upstream.rcode(found))
+            else:
+                reply = await self._revised(question, found)
+        self._count(question, reply)
         return reply
+
+    async def _revised_alone(self, question: "Forwarded", found: bytes) -> bytes:
+        self._revising += 1
+        try:
+            reply = await self._revised(question, found)
+        finally:
+            self._revising -= 1
+        self._count(question, reply)
+        return reply
+
+    async def _revised(self, question: "Forwarded", found: bytes) -> bytes:
+        """Return a reply for the client, without what is not the upstream's to say."""
+        query, end = question.query, numbers.HEADER_SIZE + len(question.query.question)
+        if self._may_be_ours(found):
+            try:
+                revised = await question.revise(query, read_reply(found, end), question.tcp)
+            except MalformedMessage:
+                return _error(query, numbers.SERVFAIL)
+            if revised is not None:
+                return revised
+        return for_client(query, found, _read(found, end), tcp=question.tcp)
 
     def _cache_for(self, query: Query, client: tuple[str, int]) -> CacheServer | None:
         """Return the cache server where it is to be asked: for no reverse name, and not for itself."""
@@ -200,11 +254,10 @@ class Forwarder:
         end = numbers.HEADER_SIZE + len(question)
         plain = b"\0\0\1\0\0\1\0\0\0\0\0\0" + question
         extended = plain[:11] + b"\1" + question + opt(Edns(numbers.LARGEST_UDP_PAYLOAD, do=False))
-        reply = await self._ask(extended, end, servers, tcp=False, cache=self.cache)
+        reply, _ = await self._exchanges.ask(extended, end, servers, tcp=False, cache=self.cache)
         if reply is not None and upstream.rcode(reply) in (numbers.FORMERR, numbers.NOTIMP):
-            reply = await self._ask(
-                plain, end, servers, tcp=False, cache=self.cache
-            )  # RFC 6891 7: it knows no EDNS
+            # RFC 6891 7: it knows no EDNS.
+            reply, _ = await self._exchanges.ask(plain, end, servers, tcp=False, cache=self.cache)
         if reply is None or upstream.is_truncated(reply):
             return UNRESOLVED
         if not upstream.has_question(reply):
@@ -213,93 +266,64 @@ class Forwarder:
 
     async def close(self) -> None:
         """End all exchanges; whoever waits for one is cancelled."""
-        await cancel(*self._exchanges)
+        await self._exchanges.close()
+        if self._relay is not None:
+            self._relay.close()
         if self.cache is not None:
             await self.cache.close()
         for server in self._known.values():
             server.streams.close()
 
-    async def _ask(
-        self,
-        query: bytes,
-        end: int,
-        upstreams: Sequence[Upstream],
-        *,
-        tcp: bool,
-        cache: CacheServer | None = None,
-    ) -> bytes | None:
-        if not upstreams and cache is None:
-            return None
-        key = (tcp, cache is not None, query[2:])
-        task = self._in_flight.get(key)
-        if task is None:
-            first = None if cache is None else cache.upstream
-            order = in_order(upstreams, asyncio.get_running_loop().time())
-            if self._is_overloaded(first or order[0]):
-                self.overloads += 1
-                return None
-            task = self._begin(key, first or order[0], self._run(query, end, order, tcp=tcp, cache=cache))
-        elif self._waiting >= self._most_in_flight * _WAITERS_PER_QUESTION:
-            self.overloads += 1
-            return None
-        self._waiting += 1
-        try:
-            return await asyncio.shield(task)
-        finally:
-            self._waiting -= 1
 
-    async def _run(
-        self, query: bytes, end: int, order: list[Upstream], *, tcp: bool, cache: CacheServer | None
-    ) -> bytes | None:
-        """Ask the cache server while it is up, else the servers in order."""
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        if cache is not None:
-            try:
-                async with asyncio.timeout(BUDGET_SECONDS):
-                    said = await cache.ask(query, end, tcp=tcp)
-            except TimeoutError:
-                return None
-            if said is not None:
-                return said
-        return await Exchange(query, end, tcp=tcp, spent=loop.time() - begun).run(order)
+class Forwarded:
+    """A client's question on its way: the `Later` of the transport, and a waiter of the relay.
 
-    def _is_overloaded(self, first: Upstream) -> bool:
-        """Whether another question to this server first would take the place of those to others.
+    `by` is the server that the reply came from, empty before it is there; `begun` of the monotonic clock.
+    """
 
-        One that answers may hold three quarters of all places, one that does not a quarter.
-        """
-        share = self._most_in_flight // 4 * (1 if first.is_failing else 3)
-        return first.under_way >= max(1, share) or len(self._exchanges) >= self._most_in_flight
+    __slots__ = ("_forwarder", "_peer", "_sink", "begun", "by", "query", "revise", "tcp")
 
-    def _begin(
-        self, key: _Key, first: Upstream, exchange: Coroutine[Any, Any, bytes | None]
-    ) -> asyncio.Task[bytes | None]:
-        first.under_way += 1
-        task = spawn(exchange, name="upstream exchange")
-        self._in_flight[key] = task
-        self._exchanges.add(task)
-
-        def ended(task: asyncio.Task[bytes | None]) -> None:
-            first.under_way -= 1
-            self._exchanges.discard(task)
-            if self._in_flight.get(key) is task:
-                del self._in_flight[key]
-
-        task.add_done_callback(ended)
-        return task
-
-
-class _Forwarded:
-    """The reply to a forwarded question, which depends on who asks."""
-
-    by = ""
-
-    def __init__(self, reply_to: Callable[[tuple[str, int]], Coroutine[Any, Any, bytes]]) -> None:
-        self._reply_to = reply_to
+    def __init__(self, forwarder: Forwarder, query: Query, *, tcp: bool, revise: Revise) -> None:
+        self._forwarder = forwarder
+        self.query = query
+        self.tcp = tcp
+        self.revise = revise
+        self.by = ""
 
     def begin(self, sink: Sink, peer: Peer) -> None:
-        Awaited(self._reply_to(sink.address(peer)), name="forwarded question").begin(sink, peer)
+        """Start; the reply goes to the peer."""
+        self._sink = sink
+        self._peer = peer
+        self.begun = monotonic()
+        self._forwarder.begin(self, sink.address(peer))
+
+    def deliver(self, reply: bytes) -> None:
+        """Send the reply."""
+        self._sink.deliver(self._peer, reply)
+
+    def wait_for(self, reply: Coroutine[Any, Any, bytes]) -> None:
+        """Send a reply when it is there."""
+        Awaited(reply, name="forwarded question").begin(self._sink, self._peer)
+
+    def answered(self, reply: bytes, found: Sections | None) -> None:
+        """Take the reply of the cache server."""
+        self._forwarder.take(self, reply, found)
+
+    def unanswered(self) -> None:
+        """Take it that there is none in time."""
+        self._forwarder.refuse(self)
+
+    def ask_elsewhere(self, *, truncated: bool) -> None:
+        """Take it that this reply is of no use."""
+        self._forwarder.take_long_way(self, truncated=truncated)
+
+
+def _read(reply: bytes, end: int) -> Sections | None:
+    """Return the records of a reply, None where it can't be read."""
+    try:
+        return upstream.sections(reply, end)
+    except MalformedMessage:
+        return None
 
 
 def _error(query: Query, rcode: int) -> bytes:
@@ -307,10 +331,11 @@ def _error(query: Query, rcode: int) -> bytes:
 
 
 def _count(counters: SystemCounters, reply: bytes, seconds: float) -> None:
+    truncated = upstream.is_truncated(reply)
     outcome = _OUTCOMES.get(upstream.rcode(reply), Outcome.SERVFAIL)
-    if outcome is Outcome.ANSWERED and reply[6:8] == b"\0\0" and not upstream.is_truncated(reply):
+    if outcome is Outcome.ANSWERED and not truncated and reply[6:8] == b"\0\0":
         outcome = Outcome.NODATA
     counters.count(outcome, len(reply))
-    if upstream.is_truncated(reply):
+    if truncated:
         counters.outcomes[Outcome.TRUNCATED] += 1
     counters.time(seconds, 1)

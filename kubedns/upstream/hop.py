@@ -10,8 +10,7 @@ from typing import Final
 
 from kubedns.dns import numbers
 from kubedns.dns.error_reply import opt
-from kubedns.dns.labels import MalformedMessage
-from kubedns.dns.message import Record, bare, cut, rcode, reply_for, sections
+from kubedns.dns.message import Sections, bare, cut, rcode
 from kubedns.dns.query import Query
 
 _KEPT_FLAGS: Final = numbers.RD | 0x30
@@ -26,38 +25,39 @@ def outgoing(query: Query, *, edns: bool = True) -> bytes:
     return b"\0\0" + flags + b"\0\1\0\0\0\0\0" + bytes((1 if option else 0,)) + query.question + option
 
 
-def refuses_edns(reply: bytes, end: int) -> bool:
+def refuses_edns(reply: bytes, found: Sections | None) -> bool:
     """Whether a reply to a question with an OPT record says that the server wants none (RFC 6891 7)."""
     if rcode(reply) in _KNOWS_NO_EDNS:
         return True
-    try:
-        return any(record.ttl >> 24 for record in _options(reply, end))
-    except MalformedMessage:
-        return False
+    return found is not None and any(
+        record.rtype == numbers.OPT and record.ttl >> 24 for record in found.additional
+    )
 
 
-def for_client(query: Query, reply: bytes, tcp: bool) -> bytes:
-    """Return the reply under the client's ID and spelling, with our OPT record if it sent one, cut to size."""
+def for_client(query: Query, reply: bytes, found: Sections | None, *, tcp: bool) -> bytes:
+    """Return the reply under the client's ID and spelling, with our OPT record if it sent one, cut to size.
+
+    `found` are the records of the reply, None where they can't be read.
+    """
     end = numbers.HEADER_SIZE + len(query.question)
-    message = _without_options(reply_for(query.message_id + bytes(10) + query.question, end, reply), end)
-    if query.edns is not None:
-        count = int.from_bytes(message[10:12]) + 1
-        message = message[:10] + count.to_bytes(2) + message[12:] + opt(query.edns)
-    return cut(message, end, query.limit(tcp))
+    if found is None:
+        return bare(query.message_id + reply[2:12] + query.question, end)
+    last, additionals = _before_options(found, end)
+    option = b"" if query.edns is None else opt(query.edns)
+    count = (additionals + (1 if option else 0)).to_bytes(2)
+    message = b"".join((query.message_id, reply[2:10], count, query.question, reply[end:last], option))
+    limit = query.limit(tcp)
+    return message if len(message) <= limit else cut(message, end, limit)
 
 
-def _options(message: bytes, end: int) -> list[Record]:
-    return [record for record in sections(message, end).additional if record.rtype == numbers.OPT]
+def _before_options(found: Sections, end: int) -> tuple[int, int]:
+    """Return where the records up to the OPT record end, and how many of them are additional.
 
-
-def _without_options(message: bytes, end: int) -> bytes:
-    """Return a message up to its OPT record, which is the last but for signatures of the hop (RFC 8945)."""
-    try:
-        found = sections(message, end)
-    except MalformedMessage:
-        return bare(message, end)
-    for before, record in enumerate(found.additional):
+    OPT is the last but for signatures of the hop (RFC 8945), which go with it.
+    """
+    last = (found.authority or found.answer or (None,))[-1]
+    for number, record in enumerate(found.additional):
         if record.rtype == numbers.OPT:
-            return message[:10] + before.to_bytes(2) + message[12 : record.start]
-    last = (*found.answer, *found.authority, *found.additional)
-    return message[: last[-1].end] if last else message[:end]
+            return record.start, number
+        last = record
+    return (end if last is None else last.end), len(found.additional)
