@@ -1,7 +1,8 @@
 """Builds the nanny's parts, orders their start and stop, turns signals into events.
 
 In: the command line, signals.  Out: the exit status, see `--help`.  The first SIGTERM lets
-dnsmasq answer on for the lame-duck time; a second one, and SIGINT, end it at once.
+dnsmasq answer on for the lame-duck time; a second one, and SIGINT, end it at once.  SIGHUP reads
+the configuration again, SIGUSR1 has dnsmasq log its statistics, SIGUSR2 does nothing.
 """
 
 import asyncio
@@ -94,6 +95,9 @@ class Nanny:
         loop.add_signal_handler(signal.SIGCHLD, self._reaper.collect)
         loop.add_signal_handler(signal.SIGTERM, self._terminate)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        loop.add_signal_handler(signal.SIGHUP, self._reread)
+        loop.add_signal_handler(signal.SIGUSR1, self._keeper.feed, StatisticsDue())
+        loop.add_signal_handler(signal.SIGUSR2, lambda: None)
         runner = None
         status = Status(self._reloader, self._upstreams, self._metrics)
         if self._options.metrics_port:
@@ -163,6 +167,11 @@ class Nanny:
         if self._following is not None:
             self._following.cancel()
         asyncio.get_running_loop().call_later(self._options.lame_duck, self._keeper.feed, Stop())
+
+    def _reread(self) -> None:
+        """As dnsmasq's users know SIGHUP: read everything again, with an empty cache."""
+        _log.info("SIGHUP: reading the configuration again, and dnsmasq its files")
+        _ = spawn(self._reloader.reread(), name="read the configuration again")
 
     def _interrupt(self) -> None:
         self._stopping = True

@@ -95,6 +95,7 @@ class Reloader:
         self._failures: Mapping[str, str] = {}
         self._unwritten: set[str] = set()
         self._snapshot: Snapshot = {}
+        self._news = asyncio.Event()
         self._config = Config()
         self._wanted: Setup | None = None
         self._passed_over: Setup | None = None
@@ -128,7 +129,7 @@ class Reloader:
             self._snapshot = await asyncio.to_thread(read_directory, self._options.config_directory)
         except ConfigDirError as error:
             self._snapshot = error
-        config = self._parse()
+        config = await self._parse()
         if config is not None:
             await self._apply(config)
         if self._wanted is None:
@@ -138,7 +139,7 @@ class Reloader:
 
     async def follow(self) -> None:
         """Follow the directory and the addresses of names, for ever."""
-        news = asyncio.Event()
+        news = self._news
         watching = spawn(self._watch(news), name="watch the configuration directory")
         try:
             while True:
@@ -150,7 +151,7 @@ class Reloader:
                         await self._apply(self._config)
                     continue
                 news.clear()
-                config = self._parse()
+                config = await self._parse()
                 if config is not None and (outcome := await self._apply(config)):
                     self._metrics.reloaded(outcome)
         finally:
@@ -162,12 +163,24 @@ class Reloader:
                 self._snapshot = snapshot
                 news.set()
 
-    def _parse(self) -> Config | None:
-        """Return the configuration of the snapshot, None when it is refused."""
+    async def reread(self) -> None:
+        """Read the directory now, as at a change, and have dnsmasq forget what it cached and read its files."""
+        try:
+            self._snapshot = await asyncio.to_thread(read_directory, self._options.config_directory)
+        except ConfigDirError as error:
+            self._snapshot = error
+        self._news.set()
+        self._child.feed(FilesChanged())
+
+    async def _parse(self) -> Config | None:
+        """Return the configuration of the snapshot, None when it is refused.
+
+        Read in a thread: a value of 1 MiB takes up to a second, and dnsmasq's log and its end wait on this loop.
+        """
         try:
             if isinstance(self._snapshot, ConfigDirError):
                 raise self._snapshot
-            config, warnings = parse_config(self._snapshot, self._domain)
+            config, warnings = await asyncio.to_thread(parse_config, self._snapshot, self._domain)
         except ConfigDirError as error:
             self._refused(str(error), Refusal("", str(error)))
             return None
