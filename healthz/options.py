@@ -21,6 +21,7 @@ from kubedns.shared.flags import (
     UsageError,
     flag_bool,
     flag_duration,
+    flag_http_address,
     flag_port,
     integer,
     parse_flags,
@@ -166,14 +167,7 @@ FLAGS: Final = (
         "PROBE",
         repeated=True,
     ),
-    Flag(
-        "http-bind-address",
-        _address,
-        "",
-        "Address of the HTTP port; kubelet and Prometheus reach only a port on all addresses.",
-        "ADDRESS",
-        "all addresses",
-    ),
+    flag_http_address("http-bind-address"),
     flag_port("port", 8080, "The port for all HTTP; 0 picks a free one and logs it."),
     flag_duration("period", 2.0, "Time from the beginning of a command's run to the next."),
     flag_duration(

@@ -106,6 +106,7 @@ class Nanny:
                     self._metrics.application(status.text),
                     self._options.metrics_port,
                     "metrics (-metricsPort)",
+                    self._options.http_bind_address,
                 )
             except OSError as error:
                 _log.critical("%s", error)

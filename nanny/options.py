@@ -17,6 +17,7 @@ from kubedns.shared.flags import (
     UsageError,
     flag_bool,
     flag_duration,
+    flag_http_address,
     flag_port,
     flag_text,
     parse_flags,
@@ -42,6 +43,7 @@ class Options:
     log_interval: float
     lame_duck: float
     metrics_port: int
+    http_bind_address: str
     hosts_directory: Path | None
     verbosity: int
     given: tuple[str, ...]
@@ -91,7 +93,8 @@ FLAGS: Final[tuple[Flag, ...]] = (
         15.0,
         "How long dnsmasq goes on answering after the first SIGTERM. A second one, and SIGINT, end it at once.",
     ),
-    flag_port("metricsPort", 10056, "TCP port of /metrics, on all addresses; 0: off."),
+    flag_port("metricsPort", 10056, "TCP port of /metrics and /status; 0: off."),
+    flag_http_address("httpBindAddress"),
     Flag(
         "hostsDir",
         Path,
@@ -146,6 +149,7 @@ def from_argv(argv: Sequence[str]) -> Options:
         log_interval=values["logInterval"],
         lame_duck=values["lameDuck"],
         metrics_port=values["metricsPort"],
+        http_bind_address=values["httpBindAddress"],
         hosts_directory=values["hostsDir"],
         verbosity=values["v"],
         given=parsed.rest,

@@ -160,6 +160,11 @@ class Reloader:
     async def _watch(self, news: asyncio.Event) -> None:
         async for snapshot in DirectoryWatch(self._options.config_directory, self._options.sync_interval):
             if snapshot != self._snapshot:
+                if not snapshot and not self._options.config_directory.is_dir():
+                    _log.warning(
+                        "configuration directory %s is gone; its keys are absent until it is back",
+                        self._options.config_directory,
+                    )
                 self._snapshot = snapshot
                 news.set()
 
@@ -243,6 +248,8 @@ class Reloader:
             faults.append(Refusal("", "dnsmasq runs with older arguments: see the nanny's log"))
         faults += [Refusal(key, "the file for dnsmasq cannot be written") for key in sorted(self._unwritten)]
         taken = self.configuration.last_success if faults else time.time()
+        if self.configuration.refused and not faults:
+            _log.info("the configuration is good again, and in force")
         self.configuration = replace(
             self.configuration, in_force=self._config.as_keys(), refused=faults, last_success=taken
         )

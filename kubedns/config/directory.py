@@ -4,11 +4,15 @@ In: a path.  Out: updates of the Settings, in the order in which the directory w
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping
 
 from kubedns.config.settings import Settings
 from kubedns.shared.configdir import ConfigDirError, DirectoryWatch, Snapshot
 from kubedns.shared.tasks import cancel, spawn
+
+_log = logging.getLogger(__name__)
 
 
 class DirectoryFollower:
@@ -18,6 +22,7 @@ class DirectoryFollower:
         self._directory = directory
         self._period = period
         self._settings = settings
+        self._had_keys = False
         self._following: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -49,4 +54,10 @@ class DirectoryFollower:
         if isinstance(snapshot, ConfigDirError):
             self._settings.unreadable(snapshot)
         else:
+            self._note_absence(snapshot)
             await self._settings.update(snapshot, f"configuration directory {self._directory}")
+
+    def _note_absence(self, snapshot: Mapping[str, bytes]) -> None:
+        if not snapshot and self._had_keys and not os.path.isdir(self._directory):
+            _log.warning("--config-dir=%s is gone; its keys are absent until it is back", self._directory)
+        self._had_keys = bool(snapshot)

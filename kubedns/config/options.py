@@ -18,6 +18,7 @@ from kubedns.shared.flags import (
     UsageError,
     flag_bool,
     flag_duration,
+    flag_http_address,
     flag_port,
     flag_text,
     flag_verbosity,
@@ -89,10 +90,6 @@ def _bind_address(text: str) -> str:
     return text
 
 
-def _http_address(text: str) -> str:
-    return _bind_address(text) if text else ""
-
-
 def _nameservers(text: str) -> tuple[ServerAddress, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     return tuple(dict.fromkeys(parse_server(word, hostnames=False) for word in words))
@@ -113,14 +110,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
     ),
     flag_port("dns-port", 53, "Port to answer DNS at; 0 takes a free one and logs it."),
     flag_port("healthz-port", 8081, "Port of /readiness, /status, /cache and /healthz (HTTP)."),
-    Flag(
-        "http-bind-address",
-        _http_address,
-        "",
-        "Address of the health and metrics ports; kubelet and Prometheus reach only ports on all addresses.",
-        "ADDRESS",
-        "all addresses",
-    ),
+    flag_http_address("http-bind-address"),
     flag_text(
         "kubecfg-file",
         "",

@@ -82,10 +82,13 @@ class Settings:
             for warning in warnings:
                 _log.warning("%s: %s", source, warning)
         before, self._config = self._config, config
+        was_refused = bool(self.configuration.refused)
         self.reloads["applied" if config != before else "unchanged"] += 1
         self.configuration = replace(self.configuration, source=source, refused=(), last_success=time.time())
         if config != before:
             _log.info("%s is in force", source)
+        elif was_refused:
+            _log.info("%s is good again, and as it was before", source)
         self.refresh()
 
     def unreadable(self, error: Exception) -> None:

@@ -126,7 +126,8 @@ class Addon:
 
 def _end_of(name: str, code: int) -> str:
     """Return how a program ended; one that gave up by itself has said why."""
-    return f"{name} {ending(code)}{', its last lines above say why' if code > 0 else ''}"
+    who = "dnsmasq-nanny, and dnsmasq with it," if name == "dnsmasq" else name
+    return f"{who} {ending(code)}{', its last lines above say why' if code > 0 else ''}"
 
 
 async def _state(session: aiohttp.ClientSession, url: str) -> str:
@@ -141,10 +142,10 @@ async def _state(session: aiohttp.ClientSession, url: str) -> str:
 
 
 def _print_line(name: str, line: str) -> None:
-    """Write a program's line; when nobody reads standard error any more, it is lost."""
+    """Write a program's line; when standard error is closed, or its terminal gone, it is lost."""
     colour = _COLOURS.get(name) if sys.stderr.isatty() else None
     prefix = f"{name:8}|" if colour is None else f"\x1b[{colour}m{name:8}|\x1b[0m"
-    with suppress(BrokenPipeError):
+    with suppress(OSError):
         sys.stderr.write(f"{prefix} {line}\n")
 
 

@@ -1,6 +1,6 @@
 """The entry of `python -m kubedns.local`: command line, signals, exit status.
 
-Exit status: 0 after Ctrl-C or SIGTERM (of the demo: when every answer was right); 1 when
+Exit status: 0 after Ctrl-C, SIGTERM or SIGHUP (of the demo: when every answer was right); 1 when
 something failed, with one line that says what; 2 for a wrong command line.
 """
 
@@ -65,7 +65,7 @@ async def _until_signal(work: Coroutine[Any, Any, int]) -> int:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is None:
         raise RuntimeError("not inside a task")
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
     try:
         return await work

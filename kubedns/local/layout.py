@@ -96,6 +96,7 @@ def _kubedns(options: UpOptions, ports: Ports, config_dir: Path) -> Program:
         f"--dns-bind-address={HOST}",
         f"--dns-port={ports.kubedns}",
         f"--healthz-port={ports.readiness}",
+        f"--http-bind-address={HOST}",
         f"--config-dir={config_dir}",
         *((f"--cache-server={HOST}:{ports.dnsmasq}",) if options.wiring == KUBEDNS_FIRST else ()),
         "--negative-ttl=5",
@@ -114,6 +115,7 @@ def _nanny(options: UpOptions, ports: Ports, config_dir: Path, dnsmasq: str) -> 
         f"-configDir={config_dir}",
         f"-kubednsServer={HOST}:{ports.kubedns}",
         f"-metricsPort={ports.nanny_metrics}",
+        f"-httpBindAddress={HOST}",
         "-lameDuck=0s",
         f"-v={options.verbosity}",
         *("--", "-k", "--cache-size=1000", "--log-facility=-", "--dns-loop-detect"),
@@ -130,6 +132,7 @@ def health_program(options: UpOptions, ports: Ports) -> Program:
     command = [
         *(sys.executable, "-m", "healthz"),
         f"--port={ports.healthz}",
+        f"--http-bind-address={HOST}",
         f"--probe=kubedns,{HOST}:{ports.kubedns},version.bind,2,CH",
         f"--probe=dnsmasq,{HOST}:{ports.dnsmasq},version.bind,2,CH",
         f"--probe=cluster,{HOST}:{door(options, ports)},dns-version.{options.domain},2,TXT",

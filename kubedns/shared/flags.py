@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from ipaddress import ip_address
 from typing import Any
 
 from kubedns.shared.durations import format_duration, parse_duration
@@ -99,6 +100,16 @@ def flag_bool(name: str, default: bool, text: str) -> Flag:
 def flag_port(name: str, default: int, text: str) -> Flag:
     """Return a flag that takes a port number, 0 to 65535."""
     return Flag(name, integer(0, 65535), default, text, placeholder="PORT")
+
+
+def flag_http_address(name: str) -> Flag:
+    """Return the flag for the IP address of a program's HTTP ports; its value is empty for all addresses."""
+    text = "Address of the HTTP ports; kubelet and Prometheus reach only ports on all addresses."
+    return Flag(name, _ip_or_all, "", text, "ADDRESS", shown="all addresses")
+
+
+def _ip_or_all(text: str) -> str:
+    return str(ip_address(text.removeprefix("[").removesuffix("]"))) if text else ""
 
 
 def flag_duration(name: str, default: float, text: str) -> Flag:

@@ -211,3 +211,19 @@ def test_query_log_goes_on_and_off_without_a_restart(start, cases_api, tmp_path)
 def test_config_map_that_does_not_exist_is_named(start, cases_api):
     server = start(f"--kube-master-url={cases_api.url}", "--config-map=nope", "--config-map-namespace=dns")
     server.line(r"ConfigMap dns/nope does not exist")
+
+
+def test_repair_and_loss_of_the_directory_are_said(start, cases_api, tmp_path):
+    config = tmp_path / "config"
+    config.mkdir()
+    good = '["127.0.0.1:9"]'
+    (config / "upstreamNameservers").write_text(good)
+    server = start(
+        f"--kube-master-url={cases_api.url}", f"--config-dir={config}", "--config-period=100ms"
+    ).synced()
+    (config / "upstreamNameservers").write_text("[1]")
+    server.line("is refused")
+    (config / "upstreamNameservers").write_text(good)
+    server.line("is good again, and as it was before")
+    config.rename(tmp_path / "elsewhere")
+    server.line("is gone; its keys are absent until it is back")

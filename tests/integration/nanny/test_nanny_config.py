@@ -281,3 +281,14 @@ def test_too_many_questions_at_once_are_counted(start, name_server):
     assert nanny.metric("dnsmasq_nanny_concurrency_ceiling_total") >= 1
     assert nanny.metric('dnsmasq_nanny_dnsmasq_info{version="2.90"}') == 1
     assert nanny.metric("dnsmasq_nanny_child_start_time_seconds") > 0
+
+
+def test_repair_and_loss_of_the_directory_are_said(start):
+    nanny = start("--no-resolv")
+    nanny.wait_up()
+    nanny.write(stubDomains="[1]")
+    nanny.wait_log("configuration refused as a whole")
+    nanny.write(stubDomains='{"corp.test": ["192.0.2.1"]}')
+    nanny.wait_log("the configuration is good again, and in force")
+    nanny.config.rename(nanny.config.with_name("elsewhere"))
+    nanny.wait_log("is gone; its keys are absent until it is back")
